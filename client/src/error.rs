@@ -1,0 +1,75 @@
+//! Why a request of journals failed, and what its caller can do.
+
+use protocol::{Invalid, Journal, LabelSet, Offset, Remedy, Span};
+
+/// A request that did not succeed. Each variant is one cause, so that `fs` maps it to one errno.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    #[error("journal {0} does not exist")]
+    NotFound(Journal),
+    #[error("journal {0} was deleted")]
+    Deleted(Journal),
+    #[error("journal {journal} ends at {head}, not where the append expects")]
+    WrongOffset { journal: Journal, head: Offset },
+    #[error("journal {journal}: its registers do not match")]
+    RegisterMismatch { journal: Journal, registers: LabelSet },
+    #[error("journal {journal}: {detail}")]
+    NotAllowed { journal: Journal, detail: String },
+    #[error("no space for {0}: {1}")]
+    NoSpace(Journal, String),
+    #[error("{0}: an append of {1} bytes is over the limit of {2}")]
+    TooLarge(Journal, u64, u64),
+    #[error("the name {0} is refused: {1}")]
+    Refused(String, String),
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error("{journal}: bytes {span} were trimmed")]
+    Trimmed { journal: Journal, span: Span },
+    #[error("{journal}: bytes {span} were lost by a power cut")]
+    Lost { journal: Journal, span: Span },
+    #[error("{journal}: bytes {span} are damaged ({detail})")]
+    Damaged { journal: Journal, span: Span, detail: String },
+    #[error("{0}: another broker wrote to its store ({1})")]
+    SecondWriter(Journal, String),
+    #[error("{0}: sequence {1} of this writer is below its last")]
+    StaleSequence(Journal, u64),
+    #[error("{0}: the journal changed meanwhile (revision {1})")]
+    Conflict(Journal, i64),
+    #[error("not yet: {0}")]
+    Later(String),
+    #[error("the broker can't be reached: {0}")]
+    Unreachable(String),
+    #[error("timed out; the append may or may not have been applied")]
+    Unknown,
+    #[error("{0} can't promise disk durability")]
+    NoDisk(String),
+    #[error("local i/o failed: {0}")]
+    Io(String),
+    #[error("the broker answered against the protocol: {0}")]
+    Protocol(String),
+}
+
+impl Error {
+    /// What can be done. Retry code looks at nothing else.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Error::Later(_) | Error::Unreachable(_) | Error::Unknown => Remedy::Later,
+            Error::Trimmed { .. } | Error::Lost { .. } | Error::Damaged { .. } => Remedy::Lost,
+            Error::NotFound(_)
+            | Error::Deleted(_)
+            | Error::WrongOffset { .. }
+            | Error::RegisterMismatch { .. }
+            | Error::NotAllowed { .. }
+            | Error::NoSpace(..)
+            | Error::TooLarge(..)
+            | Error::Refused(..)
+            | Error::Invalid(_)
+            | Error::SecondWriter(..)
+            | Error::StaleSequence(..)
+            | Error::Conflict(..)
+            | Error::NoDisk(_)
+            | Error::Io(_)
+            | Error::Protocol(_) => Remedy::Fix,
+        }
+    }
+}

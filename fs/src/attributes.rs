@@ -1,0 +1,105 @@
+//! Reading and setting attributes, and seeking data.
+
+use crate::nodes::{Node, Role, Side};
+use crate::shown::Shown;
+use crate::{Attr, Error, Filesystem, NodeId, Wait, names};
+use client::Stat;
+use protocol::Offset;
+use std::sync::Arc;
+
+/// What `lseek(2)` seeks; the kernel answers the other kinds itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    Data,
+    Hole,
+}
+
+impl Filesystem {
+    pub fn getattr(self: &Arc<Self>, node: NodeId) -> Wait<Attr> {
+        let fs = self.clone();
+        Box::pin(async move { fs.attr(&*fs.node(node)?).await })
+    }
+
+    /// Sets the size, where that changes nothing; owner, mode and times are fixed, and setting them
+    /// succeeds so that `cp -p` and `tar x` do.
+    pub fn setattr(self: &Arc<Self>, node: NodeId, size: Option<u64>) -> Wait<Attr> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let node = fs.node(node)?;
+            if let Some(size) = size {
+                fs.may_resize(&node, size).await?;
+            }
+            fs.attr(&node).await
+        })
+    }
+
+    async fn may_resize(&self, node: &Node, size: u64) -> Result<(), Error> {
+        let head = match self.role(node).await? {
+            Role::Directory(..) | Role::Control => return Err(Error::IsDirectory),
+            Role::Status | Role::Journal(_, Side::Follow) => return Err(Error::ReadOnly),
+            Role::Placeholder(_) => 0,
+            Role::Journal(shown, _) => self.stat(&shown).await?.head.as_u64(),
+        };
+        match size.cmp(&head) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => Err(Error::Unchangeable),
+            std::cmp::Ordering::Greater => Err(Error::BeyondHead { offset: size }),
+        }
+    }
+
+    /// The attributes of a node, with a size that is fit to be told.
+    pub(crate) async fn attr(&self, node: &Node) -> Result<Attr, Error> {
+        Ok(match self.role(node).await? {
+            Role::Directory(crate::nodes::View::Plain, path) => self.directory_attr(&path),
+            Role::Directory(crate::nodes::View::Follow, path) => {
+                self.control_attr(&names::join(names::FOLLOW, &path))
+            }
+            Role::Control => self.control_attr(""),
+            Role::Status => self.status_attr(),
+            Role::Placeholder(placeholder) => {
+                Attr::file(&self.options, placeholder.inode(), true)
+            }
+            Role::Journal(shown, side) => {
+                let stat = self.stat(&shown).await?;
+                self.journal_attr(&shown, side, &stat).await
+            }
+        })
+    }
+
+    pub(crate) async fn journal_attr(&self, shown: &Shown, side: Side, stat: &Stat) -> Attr {
+        shown.publish(stat.head, self.kernel()).await;
+        let head = stat.head.as_u64();
+        let size = match side {
+            // Its reads end with the file; a larger size would make tar pad with NULs.
+            Side::Passthrough => shown.lent_size().map_or(head, |lent| lent.min(head)),
+            Side::Direct | Side::Follow => head,
+        };
+        let may_write = stat.may_write && side != Side::Follow;
+        let attr = Attr::file(&self.options, stat.life.inode(), may_write);
+        Attr { size, modified: stat.modified, ..attr }
+    }
+
+    /// The next offset at or after `offset` with data, or without. Trimmed ranges are the only
+    /// holes: a remote range is data, and a lost one is an error to read and no hole.
+    pub fn seek(self: &Arc<Self>, node: NodeId, offset: i64, seek: Seek) -> Wait<u64> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let offset = Offset::new(offset).map_err(|_negative| Error::NoData)?.as_u64();
+            let (first, head) = match fs.role(&*fs.node(node)?).await? {
+                Role::Journal(shown, _) => {
+                    let stat = fs.stat(&shown).await?;
+                    (stat.first.as_u64(), stat.head.as_u64())
+                }
+                _ => (0, fs.attr(&*fs.node(node)?).await?.size),
+            };
+            if offset >= head {
+                return Err(Error::NoData);
+            }
+            Ok(match seek {
+                Seek::Data => offset.max(first),
+                Seek::Hole if offset < first => offset,
+                Seek::Hole => head,
+            })
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Making files: a placeholder, until its first byte makes it a journal.
+
+use crate::handles::{Handle, Kept};
+use crate::nodes::{Node, Role, Side};
+use crate::{Caller, Entry, Error, Filesystem, HandleId, NodeId, Wait};
+use rustix::fs::OFlags;
+use std::sync::Arc;
+
+impl Filesystem {
+    /// Opens a file, making it first where it is not there. Its handle is always a direct one.
+    pub fn create(
+        self: &Arc<Self>,
+        parent: NodeId,
+        name: &[u8],
+        flags: OFlags,
+        caller: Caller,
+    ) -> Wait<(Entry, HandleId)> {
+        let (fs, name) = (self.clone(), name.to_owned());
+        Box::pin(async move {
+            let entry = fs.make(parent, &name, flags.contains(OFlags::EXCL)).await?;
+            let opening = async {
+                let node = fs.node(entry.node)?;
+                fs.may_open(&node, flags).await?;
+                fs.arrived(&node, caller);
+                Ok(fs.handles.add(Handle::new(node, Kept::File)))
+            };
+            match opening.await {
+                Ok(handle) => Ok((entry, handle)),
+                Err(error) => {
+                    fs.nodes.forget(entry.node, 1);
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// Makes a file that is not there.
+    pub fn mknod(self: &Arc<Self>, parent: NodeId, name: &[u8]) -> Wait<Entry> {
+        let (fs, name) = (self.clone(), name.to_owned());
+        Box::pin(async move { fs.make(parent, &name, true).await })
+    }
+
+    /// The direct node of a file, which may be there already unless it `must_be_new`.
+    async fn make(&self, parent: NodeId, name: &[u8], must_be_new: bool) -> Result<Entry, Error> {
+        let path = self.new_name(parent, name)?;
+        if let Some((shown, _)) = self.find_shown(&path).await? {
+            return match must_be_new {
+                true => Err(Error::Exists),
+                false => self.enter(Role::Journal(shown, Side::Direct)).await,
+            };
+        }
+        if must_be_new && self.placeholders.get(&path).is_some() {
+            return Err(Error::Exists);
+        }
+        if self.is_directory_surely(&path) || self.is_directory(&path, false).await? {
+            return Err(Error::IsDirectory);
+        }
+        self.journals.may_create(&self.journal(&path)?)?;
+        self.enter(Role::Placeholder(self.placeholders.create(&path)?)).await
+    }
+
+    pub(crate) fn arrived(&self, node: &Node, caller: Caller) {
+        if let Role::Journal(shown, _) = node.role() {
+            self.handover.arrived(caller.thread, shown.life());
+        }
+    }
+}

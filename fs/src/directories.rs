@@ -1,0 +1,254 @@
+//! Directories: implied by the names of journals and placeholders, or made to last with the mount.
+
+use crate::handles::{Handle, Kept};
+use crate::limits::{IMPLIED_MAX, MADE_DIRECTORIES_MAX};
+use crate::nodes::{Role, View};
+use crate::{Attr, DirEntry, Entry, Error, Filesystem, HandleId, NodeId, Wait, names};
+use client::Stat;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// What a mount knows of directories.
+#[derive(Debug, Default)]
+pub(crate) struct Directories(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By `mkdir`.
+    made: BTreeSet<String>,
+    /// Whether journals' names go on below a name, as it was at `census`.
+    implied: BTreeMap<String, bool>,
+    census: u64,
+}
+
+impl Directories {
+    fn is_made(&self, path: &str) -> bool {
+        self.table().made.contains(path)
+    }
+
+    fn make(&self, path: String) -> Result<(), Error> {
+        let mut table = self.table();
+        if table.made.len() >= MADE_DIRECTORIES_MAX {
+            return Err(Error::TooManyPlaceholders);
+        }
+        table.made.insert(path);
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) {
+        self.table().made.remove(path);
+    }
+
+    fn made_below(&self, prefix: &str) -> Vec<String> {
+        let table = self.table();
+        let below = table.made.range(prefix.to_owned()..);
+        below.take_while(|path| path.starts_with(prefix)).cloned().collect()
+    }
+
+    fn implied(&self, path: &str, census: u64) -> Option<bool> {
+        let table = self.table();
+        (table.census == census).then(|| table.implied.get(path).copied()).flatten()
+    }
+
+    fn learn(&self, path: &str, census: u64, is_implied: bool) {
+        let mut table = self.table();
+        if table.census != census || table.implied.len() >= IMPLIED_MAX {
+            table.implied.clear();
+            table.census = census;
+        }
+        table.implied.insert(path.to_owned(), is_implied);
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, Table> {
+        self.0.lock().expect("no holder panics")
+    }
+}
+
+impl Filesystem {
+    /// Whether the path is known to be a directory, without asking anyone.
+    pub(crate) fn is_directory_surely(&self, path: &str) -> bool {
+        path.is_empty()
+            || self.directories.is_made(path)
+            || self.directories.implied(path, self.census()) == Some(true)
+            || !self.placeholders.below(&names::below(path)).is_empty()
+    }
+
+    /// Whether names of journals go on below the path. That they do not is only believed of what
+    /// was said since the last creation (`may_recall`): where the journal itself exists.
+    pub(crate) async fn is_directory(&self, path: &str, may_recall: bool) -> Result<bool, Error> {
+        let census = self.census();
+        match self.directories.implied(path, census) {
+            Some(true) => return Ok(true),
+            Some(false) if may_recall => return Ok(false),
+            _ => {}
+        }
+        let is_implied = !self.journals_below(path).await?.is_empty();
+        self.directories.learn(path, census, is_implied);
+        Ok(is_implied)
+    }
+
+    fn census(&self) -> u64 {
+        *self.journals.census().borrow()
+    }
+
+    async fn journals_below(&self, path: &str) -> Result<Vec<Stat>, Error> {
+        let prefix = format!("{}{}", self.options.prefix, names::below(path));
+        let ask = || self.journals.list(&prefix);
+        Ok(crate::patience::patiently(self.options.write_timeout, ask).await?)
+    }
+
+    pub fn mkdir(self: &Arc<Self>, parent: NodeId, name: &[u8]) -> Wait<Entry> {
+        let (fs, name) = (self.clone(), name.to_owned());
+        Box::pin(async move {
+            let path = fs.new_name(parent, &name)?;
+            let taken = fs.is_directory_surely(&path)
+                || fs.placeholders.get(&path).is_some()
+                || fs.find_shown(&path).await?.is_some()
+                || fs.is_directory(&path, false).await?;
+            if taken {
+                return Err(Error::Exists);
+            }
+            fs.directories.make(path.clone())?;
+            fs.enter(Role::Directory(View::Plain, path)).await
+        })
+    }
+
+    /// Removes a made directory that nothing is in.
+    pub fn rmdir(self: &Arc<Self>, parent: NodeId, name: &[u8]) -> Wait<()> {
+        let (fs, name) = (self.clone(), name.to_owned());
+        Box::pin(async move {
+            let path = fs.name_below(parent, &name)?;
+            if !fs.children(View::Plain, &path).await?.is_empty() {
+                return Err(Error::NotEmpty);
+            }
+            if !fs.directories.is_made(&path) {
+                let is_file = fs.placeholders.get(&path).is_some()
+                    || fs.find_shown(&path).await?.is_some();
+                return Err(if is_file { Error::NotDirectory } else { Error::NotFound });
+            }
+            fs.directories.remove(&path);
+            Ok(())
+        })
+    }
+
+    /// Opens a directory as it is at this moment.
+    pub fn opendir(self: &Arc<Self>, node: NodeId) -> Wait<HandleId> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let node = fs.node(node)?;
+            let listing = match node.role() {
+                Role::Directory(view, path) => fs.children(view, &path).await?,
+                Role::Control => fs.control_entries(),
+                _ => return Err(Error::NotDirectory),
+            };
+            let own = fs.attr(&node).await?;
+            let dots = [b"." as &[u8], b".."].map(|name| entry(name.to_vec(), own));
+            let listing = dots.into_iter().chain(listing).collect();
+            Ok(fs.handles.add(Handle::new(node, Kept::Listing(listing))))
+        })
+    }
+
+    /// The entries of an opened directory from the `skip`th on, `.` and `..` first.
+    pub fn readdir(
+        &self,
+        handle: HandleId,
+        skip: usize,
+        mut take: impl FnMut(&DirEntry) -> bool,
+    ) -> Result<(), Error> {
+        let handle = self.handles.get(handle)?;
+        let Kept::Listing(listing) = &handle.kept else { return Err(Error::NotDirectory) };
+        let _all = listing.iter().skip(skip).all(&mut take);
+        Ok(())
+    }
+
+    /// What is in a directory, by name.
+    async fn children(&self, view: View, path: &str) -> Result<Vec<DirEntry>, Error> {
+        let below = names::below(path);
+        let mut found = BTreeMap::new();
+        let full = format!("{}{below}", self.options.prefix);
+        for stat in self.journals_below(path).await? {
+            let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
+            self.add_child(&mut found, view, path, rest, stat.life.inode());
+        }
+        if view == View::Plain {
+            for (name, inode) in self.placeholders.below(&below) {
+                self.add_child(&mut found, view, path, &name[below.len()..], inode);
+            }
+            for made in self.directories.made_below(&below) {
+                self.add_child(&mut found, view, path, &format!("{}/", &made[below.len()..]), 0);
+            }
+        }
+        if !found.is_empty()
+            && let Some((outer, _)) = self.find_shown(path).await?
+        {
+            let attr = Attr::file(&self.options, outer.life().inode(), true);
+            found.insert(names::OUTER.as_bytes().to_vec(), entry(Vec::new(), attr));
+        }
+        Ok(found.into_iter().map(|(name, entry)| DirEntry { name, ..entry }).collect())
+    }
+
+    /// Adds the first component of `rest`: a file if that is all, else a directory, which wins.
+    fn add_child(
+        &self,
+        found: &mut BTreeMap<Vec<u8>, DirEntry>,
+        view: View,
+        path: &str,
+        rest: &str,
+        inode: u64,
+    ) {
+        let (component, is_directory) = match rest.split_once('/') {
+            Some((component, _)) => (component, true),
+            None => (rest, false),
+        };
+        // What no file name stands for can't be shown, nor what hides behind our own names.
+        let hidden = component == names::OUTER || path.is_empty() && component == names::CONTROL;
+        let Some(name) = names::decode(component).filter(|_| !hidden) else { return };
+        if is_directory {
+            let attr = self.view_attr(view, &names::join(path, component));
+            found.insert(name, entry(Vec::new(), attr));
+        } else {
+            let attr = Attr::file(&self.options, inode, true);
+            found.entry(name).or_insert_with(|| entry(Vec::new(), attr));
+        }
+    }
+
+    /// The attributes of a directory of a view.
+    pub(crate) fn view_attr(&self, view: View, path: &str) -> Attr {
+        match view {
+            View::Plain => self.directory_attr(path),
+            View::Follow => self.control_attr(&names::join(names::FOLLOW, path)),
+        }
+    }
+
+    fn control_entries(&self) -> Vec<DirEntry> {
+        let follow = self.view_attr(View::Follow, "");
+        vec![
+            entry(names::FOLLOW.into(), follow),
+            entry(names::STATUS.into(), self.status_attr()),
+        ]
+    }
+
+    /// The name of the tree for a file name in a directory of the plain view.
+    pub(crate) fn name_below(&self, parent: NodeId, name: &[u8]) -> Result<String, Error> {
+        match self.node(parent)?.role() {
+            Role::Directory(View::Plain, path) => Ok(names::join(&path, &names::encode(name)?)),
+            Role::Directory(View::Follow, _) | Role::Control => Err(Error::Unchangeable),
+            _ => Err(Error::NotDirectory),
+        }
+    }
+
+    /// As `name_below`, for what is about to be made.
+    pub(crate) fn new_name(&self, parent: NodeId, name: &[u8]) -> Result<String, Error> {
+        if self.options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if name == names::CONTROL.as_bytes() || name == names::OUTER.as_bytes() {
+            return Err(Error::Refused(String::from_utf8_lossy(name).into_owned()));
+        }
+        self.name_below(parent, name)
+    }
+}
+
+fn entry(name: Vec<u8>, attr: Attr) -> DirEntry {
+    DirEntry { name, inode: attr.inode, kind: attr.kind }
+}

@@ -1,0 +1,105 @@
+//! Opening files, and the hand-over from the passthrough node of a journal to its direct one.
+
+use crate::handles::{Handle, Kept};
+use crate::nodes::{Node, Role, Side};
+use crate::shown::Shown;
+use crate::{Caller, Error, Filesystem, HandleId, NodeId, Opened, Wait, Way};
+use rustix::fs::OFlags;
+use std::sync::Arc;
+
+impl Filesystem {
+    /// Opens a file. `Stale` from a passthrough node asks the kernel to look the name up again: it
+    /// finds the direct node then, which never answers so while its journal lives.
+    pub fn open(self: &Arc<Self>, node: NodeId, flags: OFlags, caller: Caller) -> Wait<Opened> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let node = fs.node(node)?;
+            match fs.may_open(&node, flags).await? {
+                Role::Journal(shown, Side::Passthrough) => {
+                    fs.open_passthrough(&node, &shown, flags, caller)
+                }
+                Role::Status => {
+                    let text = Kept::Text(fs.status_text().into());
+                    Ok(fs.opened(Handle::new(node, text), Way::Direct))
+                }
+                _ => {
+                    fs.arrived(&node, caller);
+                    Ok(fs.opened(Handle::new(node, Kept::File), Way::Direct))
+                }
+            }
+        })
+    }
+
+    /// The mirror could not be opened for passthrough after all: the handle is void, and the caller
+    /// is sent to the direct node. The open is to be answered `ESTALE`.
+    pub fn refuse_passthrough(&self, handle: HandleId, caller: Caller) {
+        if let Ok(handle) = self.handles.get(handle)
+            && let Role::Journal(shown, _) = handle.node.role()
+        {
+            self.handover.send(caller.thread, shown.life());
+        }
+        self.handles.remove(handle);
+    }
+
+    /// What the node is, if it may be opened so. A file that is not empty is never truncated.
+    pub(crate) async fn may_open(&self, node: &Node, flags: OFlags) -> Result<Role, Error> {
+        let role = self.role(node).await?;
+        let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+        let truncates = flags.contains(OFlags::TRUNC);
+        match &role {
+            Role::Directory(..) | Role::Control => return Err(Error::IsDirectory),
+            Role::Status | Role::Journal(_, Side::Follow) if writes || truncates => {
+                return Err(Error::ReadOnly);
+            }
+            Role::Status => {}
+            Role::Placeholder(_) if self.options.read_only && writes => {
+                return Err(Error::ReadOnly);
+            }
+            Role::Placeholder(_) => {}
+            Role::Journal(shown, _) => {
+                let stat = self.stat(shown).await?;
+                if (writes || truncates) && (self.options.read_only || !stat.may_write) {
+                    return Err(Error::ReadOnly);
+                }
+                let reads = !flags.contains(OFlags::WRONLY);
+                if reads && !stat.may_read {
+                    return Err(Error::NotReadable);
+                }
+                if truncates && stat.head.get() > 0 {
+                    return Err(Error::Unchangeable);
+                }
+            }
+        }
+        Ok(role)
+    }
+
+    fn open_passthrough(
+        &self,
+        node: &Arc<Node>,
+        shown: &Shown,
+        flags: OFlags,
+        caller: Caller,
+    ) -> Result<Opened, Error> {
+        // A shared writable mapping of such a handle would change committed bytes in the mirror
+        // without a word to us.
+        let read_write = flags.contains(OFlags::RDWR);
+        let loan = (!read_write && self.has_passthrough())
+            .then(|| self.journals.lend(shown.journal()))
+            .flatten()
+            .filter(|loan| loan.life == shown.life() && shown.lend(&loan.file));
+        let Some(loan) = loan else {
+            self.handover.send(caller.thread, shown.life());
+            return Err(Error::Stale);
+        };
+        let way = Way::Passthrough {
+            node: node.id(),
+            file: loan.file.clone(),
+            direct: flags.contains(OFlags::WRONLY),
+        };
+        Ok(self.opened(Handle::new(node.clone(), Kept::Loan(loan)), way))
+    }
+
+    fn opened(&self, handle: Handle, way: Way) -> Opened {
+        Opened { handle: self.handles.add(handle), way }
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading: to the head, or in the follow view beyond it.
+
+use crate::handles::Kept;
+use crate::nodes::{Role, Side};
+use crate::patience::patiently;
+use crate::shown::Shown;
+use crate::{Error, Filesystem, HandleId, Trimmed, Wait};
+use bytes::{Bytes, BytesMut};
+use client::Read;
+use protocol::{Offset, Span};
+use std::sync::Arc;
+
+/// A read through a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadAt {
+    pub handle: HandleId,
+    pub offset: u64,
+    pub size: usize,
+    /// `O_NONBLOCK` at this moment.
+    pub nonblocking: bool,
+    /// The kernel fills pages of its cache with it (it has no lock owner): it never waits.
+    pub fills: bool,
+}
+
+impl Filesystem {
+    /// The bytes at an offset: all that were asked for, unless the head or an error comes first. An
+    /// error is told by the read that begins at it. None at the head, where the follow view waits.
+    pub fn read(self: &Arc<Self>, read: ReadAt) -> Wait<Bytes> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let handle = fs.handles.get(read.handle)?;
+            if let Kept::Text(text) = &handle.kept {
+                return Ok(cut(text, read.offset, read.size));
+            }
+            let (shown, side) = match fs.role(&handle.node).await? {
+                Role::Journal(shown, side) => (shown, side),
+                Role::Placeholder(_) => return Ok(Bytes::new()),
+                _ => return Err(Error::IsDirectory),
+            };
+            if read.fills {
+                shown.mark_filled();
+            }
+            let offset = Offset::try_from(read.offset).map_err(client::Error::from)?;
+            let bytes = match side {
+                Side::Passthrough | Side::Direct => fs.gather(&shown, offset, read.size).await?,
+                Side::Follow => fs.follow(&shown, offset, read).await?,
+            };
+            handle.read_to(read.offset + bytes.len() as u64);
+            Ok(bytes)
+        })
+    }
+
+    /// Reads until `size` bytes are together or the head is reached: a short read in the middle of
+    /// a file makes programs believe that it ended.
+    async fn gather(&self, shown: &Shown, offset: Offset, size: usize) -> Result<Bytes, Error> {
+        let first = self.piece(shown, offset, size).await?;
+        if first.is_empty() || first.len() >= size {
+            return Ok(first);
+        }
+        let mut bytes = BytesMut::with_capacity(size);
+        bytes.extend_from_slice(&first);
+        while bytes.len() < size {
+            let next = offset.plus(bytes.len() as u64);
+            match self.piece(shown, next, size - bytes.len()).await {
+                Ok(piece) if piece.is_empty() => break,
+                Ok(piece) => bytes.extend_from_slice(&piece),
+                // The next read begins here, and is told.
+                Err(_) => break,
+            }
+        }
+        Ok(bytes.freeze())
+    }
+
+    /// Some bytes at an offset, or none at the head.
+    async fn piece(&self, shown: &Shown, offset: Offset, max: usize) -> Result<Bytes, Error> {
+        let read = Read { journal: shown.journal().clone(), life: Some(shown.life()), offset, max };
+        let ask = || self.journals.read(read.clone());
+        match patiently(self.options.write_timeout, ask).await {
+            Ok(bytes) => Ok(bytes),
+            Err(client::Error::Trimmed { span, .. }) if self.shows_hole(span, offset) => {
+                let hole = span.end().since(offset).min(max as u64);
+                Ok(Bytes::from(vec![0; usize::try_from(hole).expect("at most max")]))
+            }
+            // What a handle is open on is gone.
+            Err(client::Error::NotFound(_)) => Err(Error::Stale),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn shows_hole(&self, span: Span, offset: Offset) -> bool {
+        self.options.trimmed == Trimmed::Sparse && span.contains(offset)
+    }
+
+    /// A read of the follow view: at the head it waits for the next append, unless it may not.
+    async fn follow(&self, shown: &Shown, offset: Offset, read: ReadAt) -> Result<Bytes, Error> {
+        loop {
+            let bytes = self.gather(shown, offset, read.size).await?;
+            if !bytes.is_empty() || read.fills || read.size == 0 {
+                return Ok(bytes);
+            }
+            if read.nonblocking {
+                return Err(Error::WouldBlock);
+            }
+            self.grown(shown, offset).await?;
+        }
+    }
+
+    /// Waits until a byte at `offset` is there. It has no limit of its own: whoever waits is held,
+    /// and can be given up by dropping this.
+    async fn grown(&self, shown: &Shown, offset: Offset) -> Result<(), Error> {
+        let waited = self.journals.grown(shown.journal(), shown.life(), offset).await;
+        match waited {
+            Ok(stat) if stat.life == shown.life() => Ok(()),
+            Ok(_) | Err(client::Error::NotFound(_)) => Err(Error::Stale),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a read through the handle would be answered at once: `poll(2)`.
+    pub fn is_readable(self: &Arc<Self>, handle: HandleId) -> Wait<bool> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let handle = fs.handles.get(handle)?;
+            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(true) };
+            match fs.stat(&shown).await {
+                Ok(stat) => Ok(stat.head.as_u64() > handle.position()),
+                // The read is told what is wrong, at once.
+                Err(_) => Ok(true),
+            }
+        })
+    }
+
+    /// Waits until `is_readable`.
+    pub fn readable(self: &Arc<Self>, handle: HandleId) -> Wait<()> {
+        let fs = self.clone();
+        Box::pin(async move {
+            let handle = fs.handles.get(handle)?;
+            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(()) };
+            let position = Offset::try_from(handle.position()).map_err(client::Error::from)?;
+            // The handle may be released meanwhile; what it pins is not held for this.
+            drop(handle);
+            fs.grown(&shown, position).await
+        })
+    }
+}
+
+/// The part of a text that a read asks for.
+fn cut(text: &Bytes, offset: u64, size: usize) -> Bytes {
+    let begin = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+    let end = begin.saturating_add(size).min(text.len());
+    text.slice(begin..end)
+}

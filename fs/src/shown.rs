@@ -1,0 +1,154 @@
+//! A journal as a mount shows it: what its nodes have in common.
+
+use crate::{Kernel, NodeId};
+use protocol::{Journal, Life, Offset};
+use rustix::fs::fstat;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+/// A page of the kernel's cache.
+const PAGE: u64 = 4096;
+
+/// A mirror that was lent.
+pub(crate) type Lent = dyn AsFd + Send + Sync;
+
+/// One life of a journal, seen through any of its nodes.
+///
+/// **Fills.** `sendfile`, `splice`, `MAP_PRIVATE` and readahead go through the kernel's page cache
+/// even where reads do not. A page filled at the head holds NULs after it, and shows them as soon as
+/// the kernel believes in a larger size. So after the first fill no reply tells a size before the
+/// pages that were filled at the last told size are dropped ([`Shown::publish`]). Reads are bounded
+/// by what is readable and never by what was told.
+pub(crate) struct Shown {
+    journal: Journal,
+    life: Life,
+    /// The nodes that the kernel may have pages of.
+    nodes: Mutex<BTreeSet<NodeId>>,
+    filled: AtomicBool,
+    /// The size told last, since the first fill. Held while pages are dropped, so that nobody tells
+    /// a size whose pages another is still dropping.
+    told: tokio::sync::Mutex<Offset>,
+    /// The order of this mount's appends: the lock whose queue it is. It is held until the append
+    /// is acknowledged, so that sequences reach the broker in their order.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// The mirror behind the open handles of the passthrough node.
+    lent: Mutex<Option<Weak<Lent>>>,
+}
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shown").field("journal", &self.journal).field("life", &self.life).finish()
+    }
+}
+
+impl Shown {
+    pub(crate) fn new(journal: Journal, life: Life) -> Self {
+        Shown {
+            journal,
+            life,
+            nodes: Mutex::default(),
+            filled: AtomicBool::new(false),
+            told: tokio::sync::Mutex::new(Offset::ZERO),
+            turn: tokio::sync::Mutex::default(),
+            lent: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        self.life
+    }
+
+    pub(crate) fn seen_through(&self, node: NodeId) {
+        self.nodes.lock().expect("no holder panics").insert(node);
+    }
+
+    pub(crate) fn unseen_through(&self, node: NodeId) {
+        self.nodes.lock().expect("no holder panics").remove(&node);
+    }
+
+    /// The kernel is about to fill pages from a read. Must come before the bytes are read: then
+    /// whoever saw no fill yet tells a size that the fill covers.
+    pub(crate) fn mark_filled(&self) {
+        self.filled.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::SeqCst)
+    }
+
+    /// Makes `head` fit to be told. The bytes below must be readable already, and `head` is read
+    /// before this is called: the order is what [`Shown::mark_filled`] relies on.
+    pub(crate) async fn publish(&self, head: Offset, kernel: Option<&Arc<dyn Kernel>>) {
+        let Some(kernel) = kernel.filter(|_| self.is_filled()) else { return };
+        let mut told = self.told.lock().await;
+        if *told >= head {
+            return;
+        }
+        let from = told.as_u64() / PAGE * PAGE;
+        let from = Offset::try_from(from).expect("rounded down from an offset");
+        let nodes = self.nodes.lock().expect("no holder panics").clone();
+        for node in nodes {
+            kernel.drop_pages(node, from).await;
+        }
+        *told = head;
+    }
+
+    /// Notes the mirror that a handle is about to be opened on. `false` when handles are open on
+    /// another file: the kernel allows one file a node.
+    pub(crate) fn lend(&self, file: &Arc<Lent>) -> bool {
+        let mut lent = self.lent.lock().expect("no holder panics");
+        if let Some(open) = lent.as_ref().and_then(Weak::upgrade) {
+            return same_file(&open, file);
+        }
+        *lent = Some(Arc::downgrade(file));
+        true
+    }
+
+    /// The size of the lent mirror, where passthrough reads end; `None` when no handle is open.
+    pub(crate) fn lent_size(&self) -> Option<u64> {
+        let stat = fstat(self.lent_file()?.as_fd()).ok()?;
+        u64::try_from(stat.st_size).ok()
+    }
+
+    fn lent_file(&self) -> Option<Arc<Lent>> {
+        self.lent.lock().expect("no holder panics").as_ref().and_then(Weak::upgrade)
+    }
+}
+
+fn same_file(a: &Arc<Lent>, b: &Arc<Lent>) -> bool {
+    let identity = |file: &Arc<Lent>| fstat(file.as_fd()).map(|stat| (stat.st_dev, stat.st_ino));
+    Arc::ptr_eq(a, b) || matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The journals that any node of the mount shows, one value for each life.
+#[derive(Debug, Default)]
+pub(crate) struct Gallery(Mutex<Lives>);
+
+#[derive(Debug, Default)]
+struct Lives {
+    shown: BTreeMap<Life, Weak<Shown>>,
+    /// At this size those that are no longer shown are removed.
+    sweep_at: usize,
+}
+
+impl Gallery {
+    pub(crate) fn show(&self, journal: &Journal, life: Life) -> Arc<Shown> {
+        let mut lives = self.0.lock().expect("no holder panics");
+        if let Some(shown) = lives.shown.get(&life).and_then(Weak::upgrade) {
+            return shown;
+        }
+        if lives.shown.len() >= lives.sweep_at {
+            lives.shown.retain(|_, shown| shown.strong_count() > 0);
+            lives.sweep_at = 2 * lives.shown.len() + 64;
+        }
+        let shown = Arc::new(Shown::new(journal.clone(), life));
+        lives.shown.insert(life, Arc::downgrade(&shown));
+        shown
+    }
+}

@@ -1,0 +1,396 @@
+//! A data directory: its log, its journals, and the rounds that keep both going.
+//!
+//! Nothing here runs by itself. [`crate::driver`] calls the rounds from its threads; a simulation
+//! or a test calls them where it likes.
+
+use crate::checkpoint::Checkpoint;
+use crate::clock::Clock;
+use crate::disk::{Disk, Lock};
+use crate::ledger::Ledger;
+use crate::limits;
+use crate::log::{Log, Purpose};
+use crate::mirror::Mirror;
+use crate::record::{self, Body, Record};
+use crate::recover::{self, Recovered};
+use crate::replica::Replica;
+use crate::staging::{Staging, Upload};
+use crate::Error;
+use protocol::{Journal, Life};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Where local files that no journal owns are moved to. Nothing deletes them.
+pub const LOST_AND_FOUND: &str = "lost+found";
+
+/// How a data directory is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes of a log segment; `None` takes it from the disk's size.
+    pub segment_len: Option<u64>,
+    /// Content up to here lies in its record.
+    pub inline_max: u64,
+    /// Local bytes beyond which persisted ones are evicted, and appends are refused where none can
+    /// be. `None`: as the disk allows.
+    pub local_budget: Option<u64>,
+    /// Free bytes that eviction keeps; `None` takes a twentieth of the disk, at most 1 GiB.
+    pub min_free: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            segment_len: None,
+            inline_max: limits::INLINE_MAX,
+            local_budget: None,
+            min_free: None,
+        }
+    }
+}
+
+/// What the journals of a directory share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub disk: Arc<dyn Disk>,
+    pub clock: Arc<dyn Clock>,
+    pub options: Options,
+    pub log: Log,
+    pub staging: Arc<Staging>,
+    replicas: Mutex<BTreeMap<Life, Arc<Replica>>>,
+    /// Replicas with records that no sync covered yet.
+    dirty: Mutex<Vec<Arc<Replica>>>,
+    wanted: Mutex<bool>,
+    wake: Condvar,
+    /// Tells those who wait for staged content to be synced.
+    staged: tokio::sync::Notify,
+    closing: AtomicBool,
+    /// Local bytes refused for now: the budget is used up and nothing can be evicted.
+    over_budget: AtomicBool,
+    local_len: AtomicU64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct DataDir {
+    shared: Arc<Shared>,
+    /// One checkpoint, creation or deletion at a time.
+    changing: Mutex<()>,
+    _lock: LockGuard,
+}
+
+struct LockGuard(#[allow(dead_code, reason = "held for its drop")] Lock);
+
+impl std::fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LockGuard")
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of this lock panics")
+}
+
+impl Shared {
+    /// Refuses content for which the budget has no room.
+    pub fn admit(&self, len: u64) -> Result<(), Error> {
+        if self.closing.load(Ordering::Acquire) {
+            return Err(Error::Closing);
+        }
+        match self.options.local_budget {
+            Some(budget) if self.over_budget.load(Ordering::Relaxed) => {
+                Err(Error::OverBudget { budget })
+            }
+            _ => {
+                self.local_len.fetch_add(len, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn replica(&self, life: Life) -> Option<Arc<Replica>> {
+        locked(&self.replicas).get(&life).cloned()
+    }
+
+    /// Puts a replica down for the next sync round, once.
+    pub fn mark_dirty(&self, is_dirty: &mut bool, replica: impl FnOnce() -> Option<Arc<Replica>>) {
+        if !std::mem::replace(is_dirty, true) {
+            locked(&self.dirty).extend(replica());
+        }
+    }
+
+    /// Somebody waits for a sync: the driver need not wait for its second.
+    pub fn wake_sync(&self) {
+        *locked(&self.wanted) = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits until the staged content that no sync covered is within its bound.
+    pub async fn staged_room(&self) {
+        while self.staging.unsynced_len() > limits::UNSYNCED_STAGED_MAX
+            && !self.closing.load(Ordering::Acquire)
+        {
+            let synced = self.staged.notified();
+            if self.staging.unsynced_len() <= limits::UNSYNCED_STAGED_MAX {
+                return;
+            }
+            self.wake_sync();
+            synced.await;
+        }
+    }
+}
+
+impl DataDir {
+    /// Opens a directory, or makes a new one, and recovers what an earlier life left.
+    ///
+    /// Fails where another process holds it, where a newer release wrote it, and where the file
+    /// system can't punch holes.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<(Arc<DataDir>, Recovered), Error> {
+        recover::make_dirs(&*disk)?;
+        let lock = recover::take_lock(&*disk)?;
+        recover::check_format(&*disk)?;
+        recover::check_punch(&*disk)?;
+        let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
+        let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
+        let segment_len = options.segment_len.unwrap_or(by_size);
+        let (log, journals, recovered) = recover::recover(&disk, segment_len)?;
+        let shared = Arc::new(Shared {
+            staging: Arc::new(Staging::new(disk.clone())),
+            disk,
+            clock,
+            options,
+            log,
+            replicas: Mutex::default(),
+            dirty: Mutex::default(),
+            wanted: Mutex::default(),
+            wake: Condvar::new(),
+            staged: tokio::sync::Notify::new(),
+            closing: AtomicBool::new(false),
+            over_budget: AtomicBool::new(false),
+            local_len: AtomicU64::new(0),
+        });
+        for (ledger, mirror) in journals {
+            shared.local_len.fetch_add(ledger.local.len(), Ordering::Relaxed);
+            let replica = Replica::new(shared.clone(), ledger, mirror);
+            locked(&shared.replicas).insert(replica.life(), replica);
+        }
+        let data = DataDir { shared, changing: Mutex::default(), _lock: LockGuard(lock) };
+        // Without a spare the first segment is small; appends go on while it is written.
+        Ok((Arc::new(data), recovered))
+    }
+
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.shared.disk
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.shared.log
+    }
+
+    pub fn replica(&self, life: Life) -> Option<Arc<Replica>> {
+        self.shared.replica(life)
+    }
+
+    /// All journals, by life.
+    pub fn replicas(&self) -> Vec<Arc<Replica>> {
+        locked(&self.shared.replicas).values().cloned().collect()
+    }
+
+    /// Begins a journal's life here. Durable with the next sync.
+    pub fn create(&self, life: Life, name: &Journal) -> Result<Arc<Replica>, Error> {
+        let _changing = locked(&self.changing);
+        let mut replicas = locked(&self.shared.replicas);
+        if replicas.contains_key(&life) {
+            return Err(Error::Exists(life));
+        }
+        let created = record::Created { life: life.get(), name: name.as_str().to_owned() };
+        let record = Record { body: Some(Body::Created(created)) };
+        let position = self.shared.log.append(&record, Purpose::Append)?;
+        let ledger = Ledger::new(life, name.clone(), position);
+        let mirror = Mirror::new(self.shared.disk.clone(), life, []);
+        let replica = Replica::new(self.shared.clone(), ledger, mirror);
+        replicas.insert(life, replica.clone());
+        Ok(replica)
+    }
+
+    /// Ends a journal's life: the record is synced, then the files go.
+    pub fn delete(&self, life: Life) -> Result<(), Error> {
+        let replica = self.shared.replica(life).ok_or(Error::Deleted(life))?;
+        {
+            let _changing = locked(&self.changing);
+            let mark = record::Mark { life: life.get(), ..record::Mark::default() };
+            let record = Record { body: Some(Body::Deleted(mark)) };
+            replica.end();
+            self.shared.log.append(&record, Purpose::Mark)?;
+            locked(&self.shared.replicas).remove(&life);
+        }
+        self.sync_round()?;
+        self.shared.local_len.fetch_sub(replica.local_len(), Ordering::Relaxed);
+        replica.mirror().remove()
+    }
+
+    /// A place for content that comes as a stream.
+    pub fn stage(&self) -> Result<Upload, Error> {
+        if self.shared.closing.load(Ordering::Acquire) {
+            return Err(Error::Closing);
+        }
+        self.shared.staging.begin()
+    }
+
+    /// Makes durable all that is recorded, and moves on what waited for it. Blocks on the disk.
+    pub fn sync_round(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let dirty = std::mem::take(&mut *locked(&shared.dirty));
+        let snapshots: Vec<_> = dirty.iter().map(|replica| replica.snapshot()).collect();
+        // Staged content before the records that name it.
+        let synced = shared.staging.sync().and_then(|()| shared.log.sync());
+        shared.staged.notify_waiters();
+        if let Err(error) = synced {
+            for replica in dirty {
+                let again = replica.clone();
+                shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));
+            }
+            return Err(error);
+        }
+        let mut result = Ok(());
+        for (replica, snapshot) in dirty.iter().zip(snapshots) {
+            if let Err(error) = replica.on_synced(snapshot) {
+                let again = replica.clone();
+                shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));
+                result = Err(error);
+            }
+        }
+        result
+    }
+
+    /// Waits until somebody wants a sync, or for a second; then does a round.
+    pub fn wait_and_sync(&self, at_most: Duration) -> Result<(), Error> {
+        let mut wanted = locked(&self.shared.wanted);
+        if !*wanted && !self.is_closing() {
+            let waited = self.shared.wake.wait_timeout(wanted, at_most);
+            wanted = waited.expect("no holder of this lock panics").0;
+        }
+        *wanted = false;
+        drop(wanted);
+        self.sync_round()
+    }
+
+    /// The once-a-second work of every journal.
+    pub fn tick(&self) -> Result<(), Error> {
+        let now_us = self.shared.clock.now_us();
+        let mut local_len = 0;
+        for replica in self.replicas() {
+            replica.tick(now_us)?;
+            local_len += replica.local_len();
+        }
+        self.shared.local_len.store(local_len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Bytes of journals in mirrors.
+    pub fn local_len(&self) -> u64 {
+        self.shared.local_len.load(Ordering::Relaxed)
+    }
+
+    /// Whether a checkpoint would free something worth it.
+    pub fn needs_checkpoint(&self) -> bool {
+        let shared = &self.shared;
+        shared.log.has_older()
+            || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
+    }
+
+    /// Writes a checkpoint and frees what lies before it. Blocks on the disk, for long where much
+    /// was written.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let _changing = locked(&self.changing);
+        let mut start = shared.log.position();
+        let replicas = self.replicas();
+        let mut ledgers = Vec::with_capacity(replicas.len());
+        for replica in &replicas {
+            let (ledger, oldest) = replica.checkpoint();
+            start = start.min(oldest.unwrap_or(start));
+            ledgers.push(ledger);
+        }
+        // The ledgers may be ahead of what is durable: first the records, then the mirrors.
+        shared.staging.sync()?;
+        shared.log.sync()?;
+        for replica in replicas.iter().filter(|replica| replica.mirror().is_dirty()) {
+            if let Err(error) = replica.mirror().sync() {
+                let journal = replica.name();
+                tracing::warn!(%journal, %error, "a mirror's sync failed; it is written again");
+                recover::rewrite_mirror(&*shared.disk, replica.life(), replica.mirror())?;
+                replica.mirror().sync()?;
+            }
+        }
+        Checkpoint { start, ledgers }.write(&*shared.disk)?;
+        shared.log.free_below(start)?;
+        shared.staging.checkpointed(start)
+    }
+
+    /// Pre-writes the log's next segment.
+    pub fn prepare_log(&self) -> Result<(), Error> {
+        self.shared.log.prepare_spare()
+    }
+
+    /// Whether appends are refused because the budget is used up.
+    pub fn set_over_budget(&self, is_over: bool) {
+        self.shared.over_budget.store(is_over, Ordering::Relaxed);
+    }
+
+    /// Gives idle room back: the disk is full.
+    pub fn shrink(&self) -> Result<(), Error> {
+        self.shared.staging.shrink()
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.shared.closing.load(Ordering::Acquire)
+    }
+
+    /// Ends: appends are refused from here on, what is recorded is synced and moved, and the stop is
+    /// recorded as clean. Persists nothing: local files keep everything safe.
+    pub fn close(&self) -> Result<(), Error> {
+        self.shared.closing.store(true, Ordering::Release);
+        self.shared.staged.notify_waiters();
+        self.shared.wake_sync();
+        self.sync_round()?;
+        for replica in self.replicas() {
+            replica.settle()?;
+        }
+        let stop = record::Stop { boot_id: self.shared.log.boot_id().to_owned() };
+        self.shared.log.append(&Record { body: Some(Body::Stop(stop)) }, Purpose::Mark)?;
+        self.sync_round()
+    }
+
+    /// Moves a journal's files out of the way, whose spec is gone: they are kept, and named.
+    pub fn set_aside(&self, life: Life) -> Result<(), Error> {
+        let replica = self.shared.replica(life).ok_or(Error::Deleted(life))?;
+        {
+            let _changing = locked(&self.changing);
+            recover::move_to_lost(&*self.shared.disk, life, replica.name())?;
+            replica.end();
+            let mark = record::Mark { life: life.get(), ..record::Mark::default() };
+            self.shared.log.append(&Record { body: Some(Body::Deleted(mark)) }, Purpose::Mark)?;
+            locked(&self.shared.replicas).remove(&life);
+        }
+        self.sync_round()
+    }
+}
+
+/// Whether `path` exists on a disk.
+pub(crate) fn exists(disk: &dyn Disk, path: &Path) -> Result<bool, Error> {
+    Ok(disk.stat(path).map_err(Error::disk("stat", path))?.is_some())
+}

@@ -1,0 +1,118 @@
+//! The seam to local files: a few synchronous operations on one directory tree.
+//!
+//! Who may block decides the thread; this module only says what is asked of a disk. All paths are
+//! relative to the disk's root. [`RealDisk`] is the file system; [`ForgetfulDisk`] is memory that
+//! fails, fills up and forgets what was not synced.
+
+mod forgetful;
+mod real;
+
+pub use forgetful::{Crash, ForgetfulDisk, Trouble};
+pub use real::RealDisk;
+
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// How `Disk::open` treats a name that exists or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// The file must exist; opened for reading only.
+    Read,
+    /// The file must exist; opened for reading and writing.
+    Existing,
+    /// The file must not exist.
+    New,
+    /// Either.
+    Any,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub name: String,
+    pub is_dir: bool,
+    pub len: u64,
+    pub modified: SystemTime,
+}
+
+/// Room on the file system that holds the disk's root, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    pub total: u64,
+    pub free: u64,
+}
+
+/// Held while a process owns a directory; dropping it gives the directory back.
+pub type Lock = Box<dyn Send + Sync>;
+
+/// A directory tree of local files.
+pub trait Disk: Debug + Send + Sync + 'static {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>>;
+    /// Replaces `to` when it exists. Durable only after `sync_dir` of both directories.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the directory and its parents; one that exists is success.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Entries sorted by name.
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// `None` when nothing is there.
+    fn stat(&self, path: &Path) -> io::Result<Option<Entry>>;
+    /// Makes creations, renames and removals in `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    fn space(&self) -> io::Result<Space>;
+    /// Names the run of the kernel under us: page caches live as long as it does.
+    fn boot_id(&self) -> io::Result<String>;
+    /// Takes the exclusive lock at `path`; `WouldBlock` when another process holds it.
+    fn lock(&self, path: &Path) -> io::Result<Lock>;
+}
+
+/// An open local file. All writes are positioned; a failed write may have written a part.
+pub trait DiskFile: Debug + Send + Sync + 'static {
+    /// Reads up to `buf.len()` bytes at `at`; 0 at the end of the file.
+    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Writes all of `buf` at `at`.
+    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()>;
+    /// Makes content and size durable (fdatasync).
+    fn sync(&self) -> io::Result<()>;
+    fn len(&self) -> io::Result<u64>;
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Reserves space for `len` bytes at `at` without changing the size
+    /// (fallocate, `FALLOC_FL_KEEP_SIZE`). Where the file system can't, this is success.
+    fn reserve(&self, at: u64, len: u64) -> io::Result<()>;
+    /// Frees the bytes; they read as zeros then (`FALLOC_FL_PUNCH_HOLE`).
+    fn punch(&self, at: u64, len: u64) -> io::Result<()>;
+    /// Bytes that the file takes on disk.
+    fn allocated(&self) -> io::Result<u64>;
+    /// The descriptor, where there is one: for passthrough, and for copies inside the kernel.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// Reads exactly `buf.len()` bytes at `at`, or fails with `UnexpectedEof`.
+pub fn read_exact_at(file: &dyn DiskFile, mut buf: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !buf.is_empty() {
+        match file.read_at(buf, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => {
+                buf = &mut buf[n..];
+                at += n as u64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes `content` to `path` so that after a crash the old or the new content is there, whole.
+pub fn replace(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
+    let aside = path.with_extension("new");
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let file = disk.open(&aside, Open::Any)?;
+    file.set_len(0)?;
+    file.write_at(content, 0)?;
+    file.sync()?;
+    disk.rename(&aside, path)?;
+    disk.sync_dir(dir)
+}

@@ -1,0 +1,173 @@
+//! The file system as a `Disk`.
+
+use super::{Disk, DiskFile, Entry, Lock, Open, Space};
+use rustix::fs::{FallocateFlags, FlockOperation};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory of the file system. Files are made 0640, directories 0750.
+#[derive(Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+}
+
+impl RealDisk {
+    /// A disk at `root`, which is made when it is missing.
+    pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
+        let root = root.into();
+        make_dir(&root)?;
+        Ok(RealDisk { root })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn at(&self, path: &Path) -> PathBuf {
+        debug_assert!(path.is_relative(), "paths of a disk are relative to its root");
+        self.root.join(path)
+    }
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o750).create(path)
+}
+
+fn entry(name: String, meta: &std::fs::Metadata) -> io::Result<Entry> {
+    Ok(Entry { name, is_dir: meta.is_dir(), len: meta.len(), modified: meta.modified()? })
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).mode(0o640);
+        match how {
+            Open::Read => &mut options,
+            Open::Existing => options.write(true),
+            Open::New => options.write(true).create_new(true),
+            Open::Any => options.write(true).create(true).truncate(false),
+        };
+        Ok(Arc::new(RealFile { file: options.open(self.at(path))? }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(self.at(from), self.at(to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let path = self.at(path);
+        if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) }
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        make_dir(&self.at(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for item in std::fs::read_dir(self.at(dir))? {
+            let item = item?;
+            let name = item.file_name().to_string_lossy().into_owned();
+            match item.metadata() {
+                Ok(meta) => entries.push(entry(name, &meta)?),
+                // Removed since readdir saw it.
+                Err(gone) if gone.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Option<Entry>> {
+        match std::fs::metadata(self.at(path)) {
+            Ok(meta) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                entry(name, &meta).map(Some)
+            }
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(self.at(dir))?.sync_all()
+    }
+
+    fn space(&self) -> io::Result<Space> {
+        let vfs = rustix::fs::statvfs(&self.root)?;
+        Ok(Space { total: vfs.f_blocks * vfs.f_frsize, free: vfs.f_bavail * vfs.f_frsize })
+    }
+
+    fn boot_id(&self) -> io::Result<String> {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+        Ok(id.trim().to_owned())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o640);
+        let file = options.open(self.at(path))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Box::new(file))
+    }
+}
+
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+}
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(buf, at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
+        self.file.write_all_at(buf, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn reserve(&self, at: u64, len: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, at, len) {
+            // Without fallocate the space is found when it is written; DataDir checks for hole
+            // punching, which the same file systems lack, when it opens.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    fn punch(&self, at: u64, len: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, flags, at, len)?)
+    }
+
+    fn allocated(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.blocks() * 512)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
+    }
+}

@@ -1,0 +1,38 @@
+//! The bytes of one data directory: local mirrors under one commit log, and fragments in stores.
+//!
+//! What was acknowledged is there, at its durability, after any stop: [`datadir`] says how, and
+//! [`recover`] reads it back. This crate knows journals by their life and name, and nothing of
+//! brokers, routes or requests.
+//!
+//! Rooms: the local side is [`disk`] (the seam), [`record`] and [`log`], [`ledger`] (the fold of a
+//! journal's records), [`mirror`], [`staging`], [`replica`] (one journal), [`checkpoint`],
+//! [`recover`] and [`datadir`]; the stored side is [`name`], [`codec`], [`cover`], [`store`] and
+//! [`file_store`].
+
+mod blocking;
+pub mod checkpoint;
+pub mod clock;
+pub mod codec;
+pub mod cover;
+pub mod datadir;
+pub mod disk;
+mod error;
+pub mod file_store;
+pub mod ledger;
+pub mod limits;
+pub mod log;
+pub mod mirror;
+pub mod name;
+pub mod record;
+pub mod recover;
+mod registers;
+pub mod replica;
+pub mod spans;
+pub mod staging;
+pub mod store;
+
+pub use clock::{Clock, SystemClock};
+pub use datadir::{DataDir, Options};
+pub use error::Error;
+pub use recover::Recovered;
+pub use replica::{Commit, Content, Entry, Head, Located, Pin, Policy, Replica, Turn};

@@ -1,0 +1,50 @@
+//! The bounds of the local side, each with its reason.
+
+/// Content up to here is written into its record; beyond it lies in a staging file, so that a
+/// segment holds many records and a record is read in one go.
+pub const INLINE_MAX: u64 = 64 << 10;
+
+/// The size of a commit log segment where the disk is large enough for sixteen of them.
+pub const SEGMENT_LEN: u64 = 64 << 20;
+
+/// The first segment of a new data directory: small, so that a first start is quick.
+pub const FIRST_SEGMENT_LEN: u64 = 4 << 20;
+
+/// Below this a segment does not hold one record of `INLINE_MAX` with its frame and room for marks.
+pub const SEGMENT_LEN_MIN: u64 = 256 << 10;
+
+/// The end of a segment that only marks may use when no spare could be made: a full disk must still
+/// record what frees it.
+pub const MARKS_RESERVE: u64 = 32 << 10;
+
+/// A shared staging file takes the content of many appends up to this size.
+pub const STAGING_FILE_LEN: u64 = 64 << 20;
+
+/// Idle staging files that are kept for reuse.
+pub const STAGING_POOL: usize = 4;
+
+/// Staged bytes that may wait in memory for their sync before appends wait for it.
+pub const UNSYNCED_STAGED_MAX: u64 = 24 << 20;
+
+/// Staged bytes since the last checkpoint past which the next one is due.
+pub const STAGED_PER_CHECKPOINT: u64 = 128 << 20;
+
+/// A ceiling is raised by at least this, and by at most `CEILING_STEP_MAX`, at a time.
+pub const CEILING_STEP_MIN: u64 = 1 << 20;
+pub const CEILING_STEP_MAX: u64 = 1 << 30;
+
+/// Space is reserved in a mirror by the size of what is there, within these bounds.
+pub const RESERVE_MIN: u64 = 64 << 10;
+pub const RESERVE_MAX: u64 = 16 << 20;
+
+/// Writers whose last sequence a journal remembers; the longest silent one is forgotten first.
+pub const WRITERS_PER_JOURNAL: usize = 128;
+
+/// A mirror file ends here at the latest (ext4: 16 TiB less a block).
+pub const MIRROR_FILE_MAX: u64 = (16 << 40) - (64 << 10);
+
+/// Holes are punched in whole blocks of this size.
+pub const BLOCK: u64 = 4096;
+
+/// Cut ends of the log that are kept aside.
+pub const ASIDE_FILES_MAX: usize = 16;

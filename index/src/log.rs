@@ -1,0 +1,332 @@
+//! The commit log: one for all journals of a data directory, in pre-written segments.
+//!
+//! One sync serves every append of every journal that waits. Invariant: frames lie one after the
+//! other without a hole, each chained to the one before; a frame that could not be written whole is
+//! written over by the next. Frames stay in memory until a sync that covered them returned, so that
+//! what a failed sync may have dropped is written again from here, not from a page cache that lies.
+
+mod scan;
+
+pub use scan::{Scan, scan};
+
+use crate::disk::{Disk, DiskFile, Open};
+use crate::limits;
+use crate::record::{self, Body, Position, Record, Segment};
+use crate::Error;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The directory of segments, below the data directory.
+pub const DIR: &str = "log";
+
+/// Who asks for room: marks may use the reserve that appends may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Append,
+    Mark,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Log {
+    disk: Arc<dyn Disk>,
+    boot_id: String,
+    segment_len: u64,
+    inner: Mutex<Inner>,
+    /// Held by the one sync that is under way.
+    syncing: Mutex<()>,
+    synced: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    current: OpenSegment,
+    at: u32,
+    chain: u32,
+    /// The pre-written next segment.
+    spare: Option<OpenSegment>,
+    older: BTreeMap<u32, OpenSegment>,
+    unsynced: VecDeque<Unsynced>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenSegment {
+    number: u32,
+    file: Arc<dyn DiskFile>,
+    len: u32,
+}
+
+#[derive(Debug)]
+struct Unsynced {
+    position: Position,
+    file: Arc<dyn DiskFile>,
+    frame: Bytes,
+}
+
+/// The path of a segment.
+pub fn path_of(number: u32) -> PathBuf {
+    Path::new(DIR).join(format!("{number:08x}.seg"))
+}
+
+/// The number of the segment called `name`.
+pub fn number_of(name: &str) -> Option<u32> {
+    u32::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
+}
+
+impl Log {
+    /// Begins segment `number`, which follows a log that ends at `previous_end`.
+    pub fn begin(
+        disk: Arc<dyn Disk>,
+        number: u32,
+        previous_end: Position,
+        chain: u32,
+        segment_len: u64,
+    ) -> Result<Log, Error> {
+        let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
+        let first_len = segment_len.min(limits::FIRST_SEGMENT_LEN);
+        let current = prewrite(&*disk, number, first_len)?;
+        let inner = Inner {
+            current,
+            at: 0,
+            chain,
+            spare: None,
+            older: BTreeMap::new(),
+            unsynced: VecDeque::new(),
+        };
+        let log = Log {
+            disk,
+            boot_id,
+            segment_len,
+            inner: Mutex::new(inner),
+            syncing: Mutex::new(()),
+            synced: AtomicU64::new(0),
+        };
+        let header = log.header(previous_end);
+        log.write(&mut log.inner(), &header)?;
+        Ok(log)
+    }
+
+    fn header(&self, previous_end: Position) -> Record {
+        let boot_id = self.boot_id.clone();
+        let segment =
+            Segment { format: record::FORMAT, boot_id, previous_end: previous_end.0 };
+        Record { body: Some(Body::Segment(segment)) }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no holder of the log panics")
+    }
+
+    pub fn boot_id(&self) -> &str {
+        &self.boot_id
+    }
+
+    /// Where the next frame goes.
+    pub fn position(&self) -> Position {
+        self.inner().position()
+    }
+
+    /// Everything below is durable.
+    pub fn synced(&self) -> Position {
+        Position(self.synced.load(Ordering::Acquire))
+    }
+
+    /// Bytes of frames that wait in memory for a sync.
+    pub fn unsynced_len(&self) -> u64 {
+        self.inner().unsynced.iter().map(|frame| frame.frame.len() as u64).sum()
+    }
+
+    /// Whether a checkpoint would free segments.
+    pub fn has_older(&self) -> bool {
+        !self.inner().older.is_empty()
+    }
+
+    pub fn len(&self) -> u64 {
+        let inner = self.inner();
+        let older: u64 = inner.older.values().map(|segment| u64::from(segment.len)).sum();
+        let spare = inner.spare.as_ref().map_or(0, |spare| spare.len);
+        older + u64::from(inner.current.len) + u64::from(spare)
+    }
+
+    /// Writes one record, in the page cache. `Full` when no segment has room.
+    pub fn append(&self, record: &Record, purpose: Purpose) -> Result<Position, Error> {
+        let len = record::framed_len(record);
+        let mut inner = self.inner();
+        let room = inner.current.len - inner.at;
+        let reserve = match (purpose, &inner.spare) {
+            (Purpose::Append, None) => limits::MARKS_RESERVE.min(self.segment_len / 4) as u32,
+            _ => 0,
+        };
+        if len.saturating_add(reserve) > room {
+            self.roll(&mut inner, len)?;
+        }
+        self.write(&mut inner, record)
+    }
+
+    /// Goes on in the spare segment, whose first frame says where this one ends.
+    fn roll(&self, inner: &mut Inner, needed: u32) -> Result<(), Error> {
+        let spare = inner.spare.take();
+        let spare = spare.ok_or(Error::Full { needed: u64::from(needed), free: 0 })?;
+        let header = self.header(inner.position());
+        let before = (inner.current.clone(), inner.at);
+        inner.current = spare;
+        inner.at = 0;
+        if let Err(error) = self.write(inner, &header) {
+            inner.spare = Some(std::mem::replace(&mut inner.current, before.0));
+            inner.at = before.1;
+            return Err(error);
+        }
+        inner.older.insert(before.0.number, before.0);
+        Ok(())
+    }
+
+    fn write(&self, inner: &mut Inner, record: &Record) -> Result<Position, Error> {
+        let position = inner.position();
+        let (frame, checksum) = record::encode(record, position, self.synced(), inner.chain);
+        let segment = &inner.current;
+        segment
+            .file
+            .write_at(&frame, u64::from(position.offset()))
+            .map_err(Error::disk("write", path_of(segment.number)))?;
+        let file = segment.file.clone();
+        inner.at += frame.len() as u32;
+        inner.chain = checksum;
+        inner.unsynced.push_back(Unsynced { position, file, frame });
+        Ok(position)
+    }
+
+    /// Makes everything durable that was appended before the call.
+    ///
+    /// A failing sync is tried once more after all unsynced frames were written again; if that
+    /// fails too they stay in memory, and the next call does the same.
+    pub fn sync(&self) -> Result<Position, Error> {
+        let _only = self.syncing.lock().expect("no sync panics");
+        let (target, files) = {
+            let inner = self.inner();
+            (inner.position(), inner.unsynced_files())
+        };
+        if let Err(first) = sync_all(&files) {
+            tracing::warn!(error = %first, "the commit log's sync failed; its frames are written again");
+            self.rewrite()?;
+            sync_all(&files)?;
+        }
+        self.synced.store(target.0, Ordering::Release);
+        let mut inner = self.inner();
+        while inner.unsynced.front().is_some_and(|frame| frame.position < target) {
+            inner.unsynced.pop_front();
+        }
+        Ok(target)
+    }
+
+    fn rewrite(&self) -> Result<(), Error> {
+        let inner = self.inner();
+        inner.unsynced.iter().try_for_each(|unsynced| {
+            let Unsynced { position, file, frame } = unsynced;
+            file.write_at(frame, u64::from(position.offset()))
+                .map_err(Error::disk("write", path_of(position.segment())))
+        })
+    }
+
+    /// Pre-writes the next segment, if there is none. Slow: not for a thread that replies.
+    pub fn prepare_spare(&self) -> Result<(), Error> {
+        let number = {
+            let inner = self.inner();
+            if inner.spare.is_some() {
+                return Ok(());
+            }
+            inner.current.number + 1
+        };
+        let spare = prewrite(&*self.disk, number, self.segment_len)?;
+        let mut inner = self.inner();
+        if inner.spare.is_none() && inner.current.number + 1 == number {
+            inner.spare = Some(spare);
+        }
+        Ok(())
+    }
+
+    /// Frees the segments below `start`, keeping one as the spare if there is none.
+    pub fn free_below(&self, start: Position) -> Result<(), Error> {
+        loop {
+            let (oldest, recycle_as) = {
+                let mut inner = self.inner();
+                let Some(oldest) = inner.older.first_entry() else { return Ok(()) };
+                if *oldest.key() >= start.segment() {
+                    return Ok(());
+                }
+                let oldest = oldest.remove();
+                let recycle = inner.spare.is_none() && u64::from(oldest.len) == self.segment_len;
+                (oldest, recycle.then(|| inner.current.number + 1))
+            };
+            let old_path = path_of(oldest.number);
+            match recycle_as {
+                Some(number) => {
+                    let path = path_of(number);
+                    self.disk.rename(&old_path, &path).map_err(Error::disk("rename", &path))?;
+                    self.sync_dir()?;
+                    let mut inner = self.inner();
+                    if inner.spare.is_none() && inner.current.number + 1 == number {
+                        inner.spare = Some(OpenSegment { number, ..oldest });
+                    }
+                }
+                None => {
+                    self.disk.remove(&old_path).map_err(Error::disk("remove", &old_path))?;
+                }
+            }
+        }
+    }
+
+    fn sync_dir(&self) -> Result<(), Error> {
+        self.disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR))
+    }
+}
+
+impl Inner {
+    fn position(&self) -> Position {
+        Position::new(self.current.number, self.at)
+    }
+
+    /// The files that hold unsynced frames, oldest first.
+    fn unsynced_files(&self) -> Vec<(u32, Arc<dyn DiskFile>)> {
+        let mut files: Vec<(u32, Arc<dyn DiskFile>)> = Vec::new();
+        for frame in &self.unsynced {
+            let number = frame.position.segment();
+            if files.last().is_none_or(|(last, _)| *last != number) {
+                files.push((number, frame.file.clone()));
+            }
+        }
+        files
+    }
+}
+
+fn sync_all(files: &[(u32, Arc<dyn DiskFile>)]) -> Result<(), Error> {
+    files
+        .iter()
+        .try_for_each(|(number, file)| file.sync().map_err(Error::disk("sync", path_of(*number))))
+}
+
+/// Writes a segment full of zeros and makes it durable, so that later syncs move no metadata.
+fn prewrite(disk: &dyn Disk, number: u32, len: u64) -> Result<OpenSegment, Error> {
+    let path = path_of(number);
+    let file = disk.open(&path, Open::Any).map_err(Error::disk("open", &path))?;
+    let filled = (|| {
+        let zeros = vec![0; len.min(1 << 20) as usize];
+        let mut at = 0;
+        while at < len {
+            let part = (len - at).min(zeros.len() as u64);
+            file.write_at(&zeros[..part as usize], at)?;
+            at += part;
+        }
+        file.sync()?;
+        disk.sync_dir(Path::new(DIR))
+    })();
+    if let Err(error) = filled {
+        // Half a segment only takes room; a failure to remove it is the smaller one of the two.
+        let _ = disk.remove(&path);
+        return Err(Error::disk("pre-write", path)(error));
+    }
+    let len = u32::try_from(len).expect("segments are at most 64 MiB");
+    Ok(OpenSegment { number, file, len })
+}

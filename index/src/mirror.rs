@@ -1,0 +1,309 @@
+//! The local bytes of one journal: byte *o* of the journal is at *o - first* of a sparse file.
+//!
+//! The file with `first` 0 has the journal's bytes at their own offsets and is the one that a
+//! passthrough reader may be given. Bytes beyond a gap, or beyond what a file can hold, go to a
+//! further file, named by its first offset. What of a file is the journal's is what the commit log
+//! says, never what the file system calls data.
+
+use crate::disk::{Disk, DiskFile, Open, read_exact_at};
+use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN};
+use crate::Error;
+use protocol::{Life, Offset, Span};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The directory of mirrors, below the data directory.
+pub const DIR: &str = "mirror";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Mirror {
+    disk: Arc<dyn Disk>,
+    life: Life,
+    files: Mutex<Files>,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    /// By first offset; opened when first used.
+    open: BTreeMap<u64, Option<Arc<dyn DiskFile>>>,
+    /// Bytes were written since the last sync.
+    is_dirty: bool,
+    /// A file was made since the directory was last synced.
+    is_new: bool,
+    /// Up to here space is reserved.
+    reserved: u64,
+}
+
+/// The path of a mirror file.
+pub fn path_of(life: Life, first: u64) -> PathBuf {
+    let name = if first == 0 { life.to_string() } else { format!("{life}.{first:016x}") };
+    Path::new(DIR).join(name)
+}
+
+/// Whose file `name` is, and which offset it begins at.
+pub fn parse_name(name: &str) -> Option<(Life, u64)> {
+    match name.split_once('.') {
+        None => Some((name.parse().ok()?, 0)),
+        Some((life, first)) => Some((life.parse().ok()?, u64::from_str_radix(first, 16).ok()?)),
+    }
+}
+
+impl Mirror {
+    /// A mirror over the files that begin at `firsts`, none of which is touched yet.
+    pub fn new(disk: Arc<dyn Disk>, life: Life, firsts: impl IntoIterator<Item = u64>) -> Self {
+        let open = firsts.into_iter().map(|first| (first, None)).collect();
+        Mirror { disk, life, files: Mutex::new(Files { open, ..Files::default() }) }
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().expect("no holder of a mirror's files panics")
+    }
+
+    /// The file that holds `offset` and the offset at which it begins, made if `create`.
+    fn file(&self, offset: u64, create: bool) -> Result<Option<(u64, Arc<dyn DiskFile>)>, Error> {
+        let mut files = self.files();
+        let known = files.open.range(..=offset).next_back().map(|(first, _)| *first);
+        let first = match known {
+            Some(first) if offset - first < MIRROR_FILE_MAX => first,
+            _ if create => offset / BLOCK * BLOCK,
+            _ => return Ok(None),
+        };
+        if let Some(Some(file)) = files.open.get(&first) {
+            return Ok(Some((first, file.clone())));
+        }
+        let path = path_of(self.life, first);
+        let how = if create { Open::Any } else { Open::Existing };
+        let file = self.disk.open(&path, how).map_err(Error::disk("open", &path))?;
+        files.is_new |= known != Some(first);
+        files.open.insert(first, Some(file.clone()));
+        Ok(Some((first, file)))
+    }
+
+    fn file_made(&self, offset: u64) -> Result<(u64, Arc<dyn DiskFile>), Error> {
+        Ok(self.file(offset, true)?.expect("a file is made where there is none"))
+    }
+
+    /// Bytes after a gap begin at `offset`: they go to a file of their own, unless they share a
+    /// block with what is there.
+    pub fn begin_file(&self, offset: Offset) {
+        let first = offset.as_u64() / BLOCK * BLOCK;
+        let mut files = self.files();
+        let ends_before = files.open.keys().next_back().is_none_or(|last| *last < first);
+        if ends_before && first > 0 {
+            files.open.insert(first, None);
+            files.is_new = true;
+        }
+    }
+
+    /// Reserves space for `span`, and ahead of it by what is there; `Full` when there is none.
+    pub fn reserve(&self, span: Span) -> Result<(), Error> {
+        let end = span.end().as_u64();
+        if end <= self.files().reserved {
+            return Ok(());
+        }
+        let (first, file) = self.file_made(span.begin().as_u64())?;
+        let begin = span.begin().as_u64() - first;
+        let ahead = (begin / 8).clamp(RESERVE_MIN, RESERVE_MAX);
+        let wanted = span.len().max(ahead);
+        let reserved = match file.reserve(begin, wanted) {
+            Ok(()) => wanted,
+            Err(_) => {
+                let exactly = file.reserve(begin, span.len());
+                exactly.map_err(|error| self.no_space(span.len(), error))?;
+                span.len()
+            }
+        };
+        self.files().reserved = span.begin().as_u64() + reserved;
+        Ok(())
+    }
+
+    fn no_space(&self, needed: u64, error: std::io::Error) -> Error {
+        if error.kind() == std::io::ErrorKind::StorageFull {
+            let free = self.disk.space().map_or(0, |space| space.free);
+            return Error::Full { needed, free };
+        }
+        Error::disk("reserve space in", path_of(self.life, 0))(error)
+    }
+
+    /// Writes `content` at `offset`.
+    pub fn write(&self, mut offset: Offset, mut content: &[u8]) -> Result<(), Error> {
+        while !content.is_empty() {
+            let (first, file) = self.file_made(offset.as_u64())?;
+            let at = offset.as_u64() - first;
+            let room = usize::try_from(MIRROR_FILE_MAX - at).unwrap_or(usize::MAX);
+            let (part, rest) = content.split_at(content.len().min(room));
+            self.files().is_dirty = true;
+            file.write_at(part, at).map_err(Error::disk("write", path_of(self.life, first)))?;
+            offset = offset.plus(part.len() as u64);
+            content = rest;
+        }
+        Ok(())
+    }
+
+    /// Reads up to `buf.len()` bytes at `offset`, which the caller knows to be local. May stop at
+    /// the end of a file.
+    pub fn read(&self, offset: Offset, buf: &mut [u8]) -> Result<usize, Error> {
+        let Some((first, file)) = self.file(offset.as_u64(), false)? else {
+            return Err(Error::NotLocal { life: self.life, offset });
+        };
+        let at = offset.as_u64() - first;
+        let room = usize::try_from(MIRROR_FILE_MAX - at).unwrap_or(usize::MAX);
+        let len = buf.len().min(room);
+        let n = file.read_at(&mut buf[..len], at);
+        n.map_err(Error::disk("read", path_of(self.life, first)))
+    }
+
+    /// The CRC32C of a local span.
+    pub fn checksum(&self, span: Span) -> Result<u32, Error> {
+        let mut crc = 0;
+        let mut at = span.begin();
+        let mut buf = vec![0; span.len().min(1 << 20) as usize];
+        while at < span.end() {
+            let len = span.end().since(at).min(buf.len() as u64) as usize;
+            let n = self.read(at, &mut buf[..len])?;
+            if n == 0 {
+                let gone = std::io::ErrorKind::UnexpectedEof.into();
+                return Err(Error::disk("read", path_of(self.life, 0))(gone));
+            }
+            crc = crc32c::crc32c_append(crc, &buf[..n]);
+            at = at.plus(n as u64);
+        }
+        Ok(crc)
+    }
+
+    /// Makes all that was written durable.
+    pub fn sync(&self) -> Result<(), Error> {
+        let (was_dirty, was_new, open) = {
+            let mut files = self.files();
+            let open: Vec<_> = files.open.iter().map(|(first, file)| (*first, file.clone())).collect();
+            (std::mem::take(&mut files.is_dirty), std::mem::take(&mut files.is_new), open)
+        };
+        let synced = open.iter().filter(|_| was_dirty).try_for_each(|(first, file)| {
+            let Some(file) = file else { return Ok(()) };
+            file.sync().map_err(Error::disk("sync", path_of(self.life, *first)))
+        });
+        let synced = synced.and_then(|()| match was_new {
+            true => self.disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR)),
+            false => Ok(()),
+        });
+        if synced.is_err() {
+            let mut files = self.files();
+            files.is_dirty |= was_dirty;
+            files.is_new |= was_new;
+        }
+        synced
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        let files = self.files();
+        files.is_dirty || files.is_new
+    }
+
+    /// Frees the whole blocks within `span`. The caller has made sure that nobody may read them.
+    pub fn punch(&self, span: Span) -> Result<(), Error> {
+        let spans: Vec<(u64, u64)> = {
+            let files = self.files();
+            let firsts: Vec<u64> = files.open.keys().copied().collect();
+            let ends = firsts.iter().skip(1).copied().chain([u64::MAX]);
+            firsts.iter().copied().zip(ends).collect()
+        };
+        for (first, next) in spans {
+            let begin = span.begin().as_u64().max(first);
+            let end = span.end().as_u64().min(next);
+            let (begin, end) = (begin.next_multiple_of(BLOCK), end / BLOCK * BLOCK);
+            if begin >= end {
+                continue;
+            }
+            if let Some((first, file)) = self.file(begin, false)? {
+                file.punch(begin - first, end - begin)
+                    .map_err(Error::disk("free a part of", path_of(self.life, first)))?;
+                self.files().is_dirty = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts off what lies beyond `head`: content that no record names.
+    pub fn truncate(&self, head: Offset) -> Result<(), Error> {
+        let firsts: Vec<u64> = self.files().open.keys().copied().collect();
+        for first in firsts {
+            let end = head.as_u64().saturating_sub(first);
+            let path = path_of(self.life, first);
+            let Some((_, file)) = self.file(first, false)? else { continue };
+            if file.len().map_err(Error::disk("stat", &path))? > end {
+                file.set_len(end).map_err(Error::disk("cut", &path))?;
+                self.files().is_dirty = true;
+            }
+        }
+        self.files().reserved = 0;
+        Ok(())
+    }
+
+    /// How far each file reaches, as offsets of the journal.
+    pub fn extents(&self) -> Result<Vec<Span>, Error> {
+        let firsts: Vec<u64> = self.files().open.keys().copied().collect();
+        let mut extents = Vec::new();
+        for first in firsts {
+            let path = path_of(self.life, first);
+            let len = self.disk.stat(&path).map_err(Error::disk("stat", &path))?;
+            let begin = Offset::try_from(first).expect("a file name holds an offset");
+            extents.push(Span::at(begin, len.map_or(0, |entry| entry.len)));
+        }
+        Ok(extents)
+    }
+
+    /// Bytes on disk.
+    pub fn allocated(&self) -> Result<u64, Error> {
+        let open: Vec<u64> = self.files().open.keys().copied().collect();
+        open.into_iter().try_fold(0, |sum, first| match self.file(first, false)? {
+            None => Ok(sum),
+            Some((_, file)) => {
+                let taken = file.allocated().map_err(Error::disk("stat", path_of(self.life, first)));
+                Ok(sum + taken?)
+            }
+        })
+    }
+
+    /// The one file that begins at 0, if there is no other: what may be lent for passthrough.
+    pub fn only_file(&self) -> Result<Option<Arc<dyn DiskFile>>, Error> {
+        if self.files().open.keys().copied().ne([0]) {
+            return Ok(None);
+        }
+        Ok(self.file(0, false)?.map(|(_, file)| file))
+    }
+
+    /// Removes the files: the journal's life has ended.
+    pub fn remove(&self) -> Result<(), Error> {
+        let firsts: Vec<u64> = self.files().open.keys().copied().collect();
+        for first in firsts {
+            let path = path_of(self.life, first);
+            match self.disk.remove(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                other => other.map_err(Error::disk("remove", &path))?,
+            }
+        }
+        self.disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR))
+    }
+}
+
+/// Reads a whole span that is local.
+pub fn read_span(mirror: &Mirror, span: Span) -> Result<Vec<u8>, Error> {
+    let mut bytes = vec![0; usize::try_from(span.len()).unwrap_or(usize::MAX)];
+    let mut done = 0;
+    while done < bytes.len() {
+        match mirror.read(span.begin().plus(done as u64), &mut bytes[done..])? {
+            0 => return Err(Error::NotLocal { life: mirror.life, offset: span.begin() }),
+            n => done += n,
+        }
+    }
+    Ok(bytes)
+}
+
+/// Reads staged content of `len` bytes.
+pub(crate) fn read_file(file: &dyn DiskFile, at: u64, len: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    read_exact_at(file, &mut bytes, at)?;
+    Ok(bytes)
+}

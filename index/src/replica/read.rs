@@ -1,0 +1,170 @@
+//! Where an offset's bytes are, and reading those that are local.
+
+use super::Replica;
+use crate::disk::DiskFile;
+use crate::ledger::Closed;
+use crate::record::{Body, Position};
+use crate::Error;
+use protocol::{Offset, Span};
+use std::sync::Arc;
+
+/// What the local side knows of an offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// In the mirror, from the offset to the end of the span.
+    Local(Span),
+    /// At or beyond the head.
+    Ahead,
+    /// Given up by will; readable bytes begin at the end of the span at the earliest.
+    Trimmed(Span),
+    /// Not left behind by a power cut.
+    Lost(Span),
+    /// Present and wrong.
+    Damaged(Span),
+    /// Below the head and not here: a store has it, or nobody.
+    Remote(Span),
+}
+
+/// A loan of the mirror's file. While it lives nothing of it is punched.
+#[derive(Debug)]
+pub struct Pin {
+    replica: Arc<Replica>,
+    file: Arc<dyn DiskFile>,
+}
+
+impl Pin {
+    pub fn file(&self) -> &Arc<dyn DiskFile> {
+        &self.file
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.replica.state().pins -= 1;
+    }
+}
+
+impl Replica {
+    /// Where the bytes at `offset` are at this moment.
+    pub fn locate(&self, offset: Offset) -> Located {
+        let state = self.state();
+        let ledger = &state.ledger;
+        if offset >= state.published {
+            return Located::Ahead;
+        }
+        if offset < ledger.trimmed {
+            return Located::Trimmed(Span::between(offset, ledger.trimmed));
+        }
+        let from = |span: Span| Span::between(offset, span.end().min(state.published));
+        if let Some(span) = ledger.local.covering(offset) {
+            return Located::Local(from(span));
+        }
+        if let Some(span) = ledger.lost.covering(offset) {
+            return Located::Lost(from(span));
+        }
+        if let Some(span) = ledger.damaged.covering(offset) {
+            return Located::Damaged(from(span));
+        }
+        let next = [&ledger.local, &ledger.lost, &ledger.damaged]
+            .iter()
+            .filter_map(|set| set.next_after(offset))
+            .map(|span| span.begin())
+            .min();
+        Located::Remote(Span::between(offset, next.unwrap_or(state.published).min(state.published)))
+    }
+
+    /// Reads local bytes at `offset`: at least one, at most up to the head. `NotLocal` when they
+    /// are not in the mirror, or were evicted while they were read.
+    pub fn read(&self, offset: Offset, buf: &mut [u8]) -> Result<usize, Error> {
+        let not_local = Error::NotLocal { life: self.life, offset };
+        let Located::Local(span) = self.locate(offset) else { return Err(not_local) };
+        let len = span.len().min(buf.len() as u64) as usize;
+        let n = self.mirror.read(offset, &mut buf[..len])?;
+        // The order of an eviction is: index first, then the bytes. What the index still has after
+        // the read was there during it.
+        let still = Span::at(offset, n as u64);
+        let is_still_local = self.state().ledger.local.covers(still);
+        if n == 0 || !is_still_local {
+            return Err(not_local);
+        }
+        Ok(n)
+    }
+
+    /// Lends the mirror, where one file holds all of `[0, head)`.
+    pub fn lend(self: &Arc<Self>) -> Result<Option<Pin>, Error> {
+        let file = self.mirror.only_file()?;
+        let mut state = self.state();
+        let is_whole = state.ledger.is_dense() && state.published > Offset::ZERO;
+        let Some(file) = file.filter(|_| is_whole && !state.is_gone) else { return Ok(None) };
+        state.pins += 1;
+        drop(state);
+        Ok(Some(Pin { replica: self.clone(), file }))
+    }
+
+    pub fn is_pinned(&self) -> bool {
+        self.state().pins > 0
+    }
+
+    /// Bytes of the journal in the mirror.
+    pub fn local_len(&self) -> u64 {
+        self.state().ledger.local.len()
+    }
+
+    /// Closed spans that no store has yet, and whose bytes are durable here.
+    pub fn to_persist(&self) -> Vec<Closed> {
+        let state = self.state();
+        let durable = state.synced.min(state.published);
+        let ready = |closed: &&Closed| closed.persisted.is_none() && closed.span.end() <= durable;
+        state.ledger.closed.iter().filter(ready).cloned().collect()
+    }
+
+    /// A store has the span `begin..end` durably, and its sum was confirmed.
+    pub fn persisted_as(&self, stored: crate::record::Persisted) -> Result<Position, Error> {
+        let mut state = self.state();
+        if state.is_gone {
+            return Err(Error::Deleted(self.life));
+        }
+        let position = self.mark(&mut state, Body::Persisted(stored))?;
+        self.shared.mark_dirty(&mut state.is_dirty, || self.shared.replica(self.life));
+        Ok(position)
+    }
+
+    /// Spans that could be evicted: in a store, still local, and not lent. Oldest first.
+    pub fn evictable(&self) -> Vec<Span> {
+        let state = self.state();
+        if state.pins > 0 || state.is_gone {
+            return Vec::new();
+        }
+        let stored = state.ledger.closed.iter().filter(|closed| closed.persisted.is_some());
+        stored.map(|closed| closed.span).filter(|span| state.ledger.local.covers(*span)).collect()
+    }
+
+    /// Records that a span is no longer local: reads go to the store from here on. The bytes may be
+    /// freed when the log is synced beyond the position; `None` when somebody was lent the mirror
+    /// meanwhile.
+    pub fn evict(&self, span: Span) -> Result<Option<Position>, Error> {
+        let mut state = self.state();
+        if state.pins > 0 || state.is_gone {
+            return Ok(None);
+        }
+        let evicted = Body::Evicted(self.mark_of(span));
+        self.mark(&mut state, evicted).map(Some)
+    }
+
+    /// Frees the bytes of a span whose eviction is durable.
+    pub fn free(&self, span: Span) -> Result<(), Error> {
+        assert!(
+            self.state().ledger.local.gaps(span) == [span],
+            "only what the index has given up is freed"
+        );
+        self.mirror.punch(span)
+    }
+
+    /// A closed span's bytes do not have the checksum that the log gives them.
+    pub fn damaged(&self, span: Span) -> Result<(), Error> {
+        let mut state = self.state();
+        let damaged = Body::Damaged(self.mark_of(span));
+        self.mark(&mut state, damaged)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! The URL of a fragment store: where it is, and how paths are rewritten on the way (gazette-spec
+//! 1.4 and 3.8).
+
+use super::StoreError;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use url::Url;
+
+/// What would be read as something else in the path of a URL.
+const PATH_ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#');
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheme {
+    File,
+    S3,
+    Gs,
+    Azure,
+    AzureAd,
+}
+
+impl Scheme {
+    const ALL: [Scheme; 5] = [Scheme::File, Scheme::S3, Scheme::Gs, Scheme::Azure, Scheme::AzureAd];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::File => "file",
+            Scheme::S3 => "s3",
+            Scheme::Gs => "gs",
+            Scheme::Azure => "azure",
+            Scheme::AzureAd => "azure-ad",
+        }
+    }
+
+    /// The arguments that the scheme knows beside `find` and `replace`.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Scheme::S3 => {
+                &["profile", "endpoint", "region", "acl", "storageclass", "sse", "ssekmskeyid"]
+            }
+            Scheme::File | Scheme::Gs | Scheme::Azure | Scheme::AzureAd => &[],
+        }
+    }
+}
+
+/// A valid store URL, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StoreUrl {
+    /// Exactly as it was given.
+    pub text: String,
+    pub scheme: Scheme,
+    /// The path without its first slash, percent-decoded: empty, or ending in a slash.
+    pub prefix: String,
+    find: String,
+    replace: String,
+}
+
+impl StoreUrl {
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let invalid = |reason: String| StoreError::Url { url: text.to_owned(), reason };
+        let url = Url::parse(text).map_err(|error| invalid(error.to_string()))?;
+        let scheme = Scheme::ALL
+            .into_iter()
+            .find(|scheme| scheme.name() == url.scheme())
+            .ok_or_else(|| invalid(format!("unknown scheme {}", url.scheme())))?;
+        let has_host = url.host_str().is_some_and(|host| !host.is_empty());
+        match (scheme, has_host) {
+            (Scheme::File, true) => return Err(invalid("a file store has no host".into())),
+            (Scheme::File, false) | (_, true) => {}
+            (_, false) => return Err(invalid("it names no bucket".into())),
+        }
+        if !url.path().ends_with('/') {
+            return Err(invalid("its path must end in '/'".into()));
+        }
+        let path = percent_decode_str(url.path())
+            .decode_utf8()
+            .map_err(|error| invalid(error.to_string()))?;
+        let (find, replace) = rewriting(&url, scheme).map_err(invalid)?;
+        let prefix = path.strip_prefix('/').unwrap_or(&path).to_owned();
+        Ok(StoreUrl { text: text.to_owned(), scheme, prefix, find, replace })
+    }
+
+    /// What each key of the store begins with. A file store's objects are keyed below its own
+    /// directory.
+    pub fn key_prefix(&self) -> &str {
+        match self.scheme {
+            Scheme::File => "",
+            Scheme::S3 | Scheme::Gs | Scheme::Azure => &self.prefix,
+            // The first two segments are the account and the container.
+            Scheme::AzureAd => self.prefix.splitn(3, '/').nth(2).unwrap_or(""),
+        }
+    }
+
+    /// `path` with the first `find` replaced.
+    pub fn rewrite(&self, path: &str) -> String {
+        if self.find.is_empty() {
+            path.to_owned()
+        } else {
+            path.replacen(&self.find, &self.replace, 1)
+        }
+    }
+
+    /// The URL of an object of a file store, without the root that the store's process knows.
+    pub fn file_url(&self, path: &str) -> String {
+        let path = format!("{}{}", self.prefix, self.rewrite(path));
+        format!("file:///{}", utf8_percent_encode(&path, PATH_ESCAPED))
+    }
+}
+
+/// The arguments `find` and `replace`. Names are of either case, and unknown ones an error.
+fn rewriting(url: &Url, scheme: Scheme) -> Result<(String, String), String> {
+    let (mut find, mut replace) = (None, None);
+    for (name, value) in url.query_pairs() {
+        let name = name.to_ascii_lowercase();
+        let place = match name.as_str() {
+            "find" => &mut find,
+            "replace" => &mut replace,
+            known if scheme.arguments().contains(&known) => continue,
+            _ => return Err(format!("unknown argument {name}")),
+        };
+        if place.replace(value.into_owned()).is_some() {
+            return Err(format!("argument {name} is given twice"));
+        }
+    }
+    Ok((find.unwrap_or_default(), replace.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_urls() {
+        let cases = [
+            ("file:///", Scheme::File, "", ""),
+            ("file:///sub/dir/", Scheme::File, "sub/dir/", ""),
+            ("file:///with%20space/", Scheme::File, "with space/", ""),
+            ("s3://bucket/", Scheme::S3, "", ""),
+            ("s3://bucket/pre/fix/?Region=x&ENDPOINT=y", Scheme::S3, "pre/fix/", "pre/fix/"),
+            ("gs://bucket/a/", Scheme::Gs, "a/", "a/"),
+            ("azure://container/a/", Scheme::Azure, "a/", "a/"),
+            (
+                "azure-ad://tenant/account/container/a/",
+                Scheme::AzureAd,
+                "account/container/a/",
+                "a/",
+            ),
+        ];
+        for (text, scheme, prefix, key_prefix) in cases {
+            let url = StoreUrl::parse(text).unwrap();
+            assert_eq!((url.scheme, &*url.prefix), (scheme, prefix), "{text}");
+            assert_eq!(url.key_prefix(), key_prefix, "{text}");
+            assert_eq!(url.text, text);
+        }
+    }
+
+    #[test]
+    fn invalid_urls() {
+        let cases = [
+            // Case: not absolute, unknown scheme.
+            ("/a/path/", "relative URL"),
+            ("http://host/", "unknown scheme http"),
+            // Case: a host where none may be, and none where one must be.
+            ("file://host/path/", "no host"),
+            ("s3:///prefix/", "no bucket"),
+            // Case: no slash at the end.
+            ("file:///path", "must end in '/'"),
+            ("s3://bucket", "must end in '/'"),
+            // Case: arguments.
+            ("file:///?frob=1", "unknown argument frob"),
+            ("file:///?region=x", "unknown argument region"),
+            ("gs://bucket/?acl=x", "unknown argument acl"),
+            ("file:///?find=a&FIND=b", "given twice"),
+        ];
+        for (text, expected) in cases {
+            let error = StoreUrl::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains(text), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_first_find_is_replaced() {
+        let cases = [
+            ("file:///", "a/b/a/b", "a/b/a/b"),
+            ("file:///?find=a/b&replace=x", "a/b/a/b", "x/a/b"),
+            ("file:///?FIND=b&Replace=", "a/b/a/b", "a//a/b"),
+            ("file:///?find=none&replace=x", "a/b", "a/b"),
+            // Case: no find means no rewriting.
+            ("file:///?replace=x", "a/b", "a/b"),
+            ("file:///?find=%2Fb%2F&replace=%2Fc+d%2F", "a/b/e", "a/c d/e"),
+        ];
+        for (text, path, expected) in cases {
+            assert_eq!(StoreUrl::parse(text).unwrap().rewrite(path), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn urls_of_files() {
+        let url = StoreUrl::parse("file:///sub/?find=a/&replace=b/").unwrap();
+        assert_eq!(url.file_url("a/c/day=1/x.raw"), "file:///sub/b/c/day=1/x.raw");
+        assert_eq!(url.file_url("z/50%/x"), "file:///sub/z/50%25/x");
+    }
+}

@@ -1,0 +1,138 @@
+//! The disk on trial: a mixed load is stopped after every single disk operation, as a kill and as a
+//! power cut, and every operation fails once; whatever was promised must be there.
+
+mod load;
+mod model;
+
+use index::disk::{Crash, ForgetfulDisk, Trouble};
+use load::Load;
+use model::{Model, check};
+
+const STEPS: usize = 420;
+const ENOSPC: i32 = 28;
+const EIO: i32 = 5;
+
+/// Runs the load to its end and says how many operations it makes.
+fn operations(seed: u64) -> (u64, ForgetfulDisk, Model) {
+    let disk = ForgetfulDisk::new();
+    let mut load = Load::begin(disk.clone(), Model::default(), seed).expect("a healthy disk opens");
+    load.run(STEPS);
+    load.close();
+    (disk.operations(), disk, load.model)
+}
+
+/// Recovers after `crash`, checks, goes on, and checks again after a kill.
+fn recover(disk: &ForgetfulDisk, model: &mut Model, crash: Crash, why: &str) {
+    let disk = disk.crash(crash);
+    let is_power = matches!(crash, Crash::Power(_));
+    let load = Load::begin(disk.clone(), Model::default(), 1);
+    let load = load.unwrap_or_else(|| panic!("{why}: the directory does not open"));
+    check(model, &load.data, is_power, why);
+    drop(load);
+    let disk = disk.crash(Crash::Kill);
+    let load = load::go_on(&disk, model).unwrap_or_else(|| panic!("{why}: it does not open again"));
+    *model = load.model.clone();
+    drop(load);
+    let disk = disk.crash(crash);
+    let load = Load::begin(disk, Model::default(), 1);
+    let load = load.unwrap_or_else(|| panic!("{why}: it does not open the third time"));
+    check(model, &load.data, is_power, &format!("{why}, after going on"));
+}
+
+fn stopped_at(seed: u64, at: u64, crash: Crash) {
+    let disk = ForgetfulDisk::new();
+    disk.stop_at(at);
+    let why = format!("seed {seed}, stopped at operation {at}, {crash:?}");
+    let mut model = match Load::begin(disk.clone(), Model::default(), seed) {
+        Some(mut load) => {
+            load.run(STEPS);
+            if !disk.is_stopped() {
+                load.close();
+            }
+            load.model.clone()
+        }
+        None => Model::default(),
+    };
+    assert!(disk.is_stopped(), "{why}: the load ends before");
+    recover(&disk, &mut model, crash, &why);
+}
+
+#[test]
+fn a_clean_run_is_all_there() {
+    for seed in 1..20 {
+        let (operations, disk, model) = operations(seed);
+        assert!(operations > 1_000, "the load is too small: {operations} operations");
+        for crash in [Crash::Kill, Crash::Power(seed)] {
+            recover(&disk, &mut model.clone(), crash, &format!("seed {seed}, clean, {crash:?}"));
+        }
+    }
+}
+
+/// Where the environment says nothing, one seed is stopped everywhere.
+fn seeds() -> std::ops::Range<u64> {
+    let count = std::env::var("TRIAL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    1..1 + count
+}
+
+#[test]
+fn stopped_after_every_operation_as_a_kill() {
+    for seed in seeds() {
+        let (operations, ..) = operations(seed);
+        (0..operations).for_each(|at| stopped_at(seed, at, Crash::Kill));
+    }
+}
+
+#[test]
+fn stopped_after_every_operation_as_a_power_cut() {
+    for seed in seeds() {
+        let (operations, ..) = operations(seed);
+        (0..operations).for_each(|at| stopped_at(seed, at, Crash::Power(seed * 7_919 + at)));
+    }
+}
+
+/// Fails the `nth` operation of a name, runs on, then stops.
+fn failed_once(operation: &'static str, nth: u64, errno: i32, crash: Crash) {
+    let disk = ForgetfulDisk::new();
+    disk.fail(Trouble { operation: Some(operation), nth, errno });
+    let why = format!("{operation} {nth} fails with {errno}, {crash:?}");
+    // A directory that does not open for a failure opens the next time.
+    let mut model = Model::default();
+    if let Some(mut load) = Load::begin(disk.clone(), Model::default(), 1) {
+        load.run(STEPS);
+        load.close();
+        model = load.model.clone();
+    }
+    recover(&disk, &mut model, crash, &why);
+}
+
+#[test]
+fn every_sync_and_every_write_fails_once() {
+    let (_, disk, _) = operations(1);
+    for (operation, errnos) in [("sync", [EIO, EIO]), ("write", [EIO, ENOSPC]), ("reserve", [ENOSPC, EIO])] {
+        for nth in 0..disk.operations_of(operation) {
+            for errno in errnos {
+                failed_once(operation, nth, errno, Crash::Kill);
+                failed_once(operation, nth, errno, Crash::Power(nth));
+            }
+        }
+    }
+}
+
+/// A disk with little room: appends are refused whole, what was acknowledged stays.
+#[test]
+fn a_full_disk_refuses_whole_appends() {
+    for capacity in [60_000, 90_000, 150_000, 300_000] {
+        for crash in [Crash::Kill, Crash::Power(capacity)] {
+            let disk = ForgetfulDisk::new();
+            disk.set_capacity(Some(capacity));
+            let mut model = Model::default();
+            if let Some(mut load) = Load::begin(disk.clone(), Model::default(), 5) {
+                load.run(STEPS);
+                load.close();
+                model = load.model.clone();
+            }
+            disk.set_capacity(None);
+            recover(&disk, &mut model, crash, &format!("capacity {capacity}, {crash:?}"));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A mount from its start to its end.
+
+use crate::adapter::Adapter;
+use crate::answer::Answers;
+use crate::mountpoint::{self, Attached, MountPoint};
+use crate::pages::Pages;
+use fs::Filesystem;
+use fuser::{Config, Session, SessionACL};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// Type number of overlayfs (linux/magic.h).
+const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+
+/// Why a mount did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    MountPoint(#[from] mountpoint::Error),
+    #[error("the kernel did not accept the mount: {0}")]
+    Handshake(io::Error),
+    #[error("no thread to serve the mount: {0}")]
+    Thread(io::Error),
+}
+
+/// How a mount is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// FUSE threads. None of them ever waits, so few are enough.
+    pub threads: usize,
+    /// How many file systems may be stacked below ours, see [`stack_depth`].
+    pub stack_depth: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { threads: 2, stack_depth: 1 }
+    }
+}
+
+/// The stack depth that passthrough to files in `directory` needs: 2 on overlayfs, as in the layers
+/// of a container, else 1, which lets others stack overlayfs on the mount.
+pub fn stack_depth(directory: &Path) -> u32 {
+    let kind = rustix::fs::statfs(directory).map(|stat| stat.f_type);
+    if kind == Ok(OVERLAYFS_SUPER_MAGIC) { 2 } else { 1 }
+}
+
+/// Mounts the file system, and serves it until it is unmounted, by us or by anybody.
+///
+/// Operations that wait run on `runtime`, which needs its time driver.
+pub fn serve(
+    point: MountPoint,
+    fs: Arc<Filesystem>,
+    settings: Settings,
+    runtime: Handle,
+) -> Result<MountHandle, Error> {
+    let (device, attached) = point.attach()?;
+    let is_root = rustix::process::geteuid().is_root();
+    let acl = if is_root { SessionACL::All } else { SessionACL::Owner };
+    let mut config = Config::default();
+    config.n_threads = Some(settings.threads);
+
+    let answers = Answers::new(runtime.clone());
+    let adapter = Adapter::new(fs.clone(), answers, settings.stack_depth);
+    let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
+    fs.attach(Arc::new(Pages::new(session.notifier(), runtime)));
+
+    let (end, ended) = watch::channel(false);
+    let serving = move || {
+        if let Err(error) = session.run() {
+            tracing::error!(%error, "the mount is no longer served");
+        }
+        end.send_replace(true);
+    };
+    thread::Builder::new().name("mount".into()).spawn(serving).map_err(Error::Thread)?;
+    Ok(MountHandle { attached: Some(attached), ended })
+}
+
+/// A mount that is served. Dropping it unmounts.
+pub struct MountHandle {
+    attached: Option<Attached>,
+    ended: watch::Receiver<bool>,
+}
+
+impl MountHandle {
+    /// The number of the mount, as `/proc/PID/fdinfo/FD` tells it of open files.
+    pub fn mnt_id(&self) -> Option<u64> {
+        self.attached.as_ref().map(Attached::mnt_id)
+    }
+
+    /// Waits until nothing of the mount is left: it is unmounted and its last handle is closed.
+    pub async fn ended(&mut self) {
+        // The sender goes only with the thread that serves.
+        let _gone = self.ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Takes the mount away. Handles that are open stay served until they are closed or the process
+    /// ends, so the caller decides how long to wait for [`MountHandle::ended`].
+    pub fn unmount(&mut self) {
+        drop(self.attached.take());
+    }
+}
+
+impl Drop for MountHandle {
+    fn drop(&mut self) {
+        self.unmount();
+    }
+}

@@ -1,0 +1,61 @@
+"""Appends tagged records to a file, one write(2) each, and says which returned with success.
+
+writer.py FILE WRITER FIRST [--count N] [--fill BYTES] [--pause SECONDS] [--dup]
+
+The records are those of src/model.rs. For each one it prints `ack NUMBER`, at once; at the first
+failure `fail NUMBER ERRNO`, and ends with 1. A write that takes only a part of a record is `short`.
+With --dup every write goes through a duplicate of the descriptor that is closed after it.
+"""
+import argparse
+import errno
+import itertools
+import os
+import sys
+import time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("file")
+parser.add_argument("writer", type=int)
+parser.add_argument("first", type=int)
+parser.add_argument("--count", type=int)
+parser.add_argument("--fill", type=int, default=60)
+parser.add_argument("--pause", type=float, default=0)
+parser.add_argument("--dup", action="store_true")
+options = parser.parse_args()
+
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def record(number):
+    filler = chr(ord("a") + (options.writer * 7 + number) % 26)
+    head = f"<{options.writer} {number} {options.fill}>"
+    return (head + filler * options.fill + "\n").encode()
+
+
+def append(fd, content):
+    if not options.dup:
+        return os.write(fd, content)
+    twin = os.dup(fd)
+    try:
+        return os.write(twin, content)
+    finally:
+        os.close(twin)
+
+
+number = options.first
+try:
+    fd = os.open(options.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    last = itertools.count(options.first)
+    if options.count is not None:
+        last = itertools.islice(last, options.count)
+    for number in last:
+        content = record(number)
+        written = append(fd, content)
+        say("ack" if written == len(content) else "short", number)
+        if options.pause:
+            time.sleep(options.pause)
+except OSError as error:
+    say("fail", number, errno.errorcode[error.errno])
+    sys.exit(1)

@@ -1,0 +1,9 @@
+//! Real mounts, looked at through two of them by programs that know nothing of journals. The tests
+//! are named after the numbered cases from public bug reports.
+
+#![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
+
+mod appending;
+mod dying;
+mod reading;
+mod writers;

@@ -1,9 +1,9 @@
 //! The state of all journals at one place of the commit log, so that what lies before can go.
 //!
-//! A checkpoint is written aside, synced and renamed. Each ledger in it is as of a record of its own;
-//! `start` is the oldest place from which records may still be needed: for folding, or for content
-//! that was not in its mirror. On replay, a record that its ledger has folded already only moves its
-//! content again.
+//! A checkpoint is written aside, synced and renamed. Each ledger in it is as of a record of its
+//! own; `start` is the oldest place from which records may still be needed: for folding, or for
+//! content that was not in its mirror. On replay, a record that its ledger has folded already only
+//! moves its content again.
 
 use crate::disk::{self, Disk, Open};
 use crate::ledger::{Closed, Ledger, Spool, Stored, WriterState, offset};
@@ -108,7 +108,8 @@ impl Checkpoint {
         let len = file.len().map_err(Error::disk("stat", path))?;
         let bytes = crate::mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
         let damaged = |what: &str| Error::Damaged(path.into(), what.to_owned());
-        let (crc, body) = bytes.split_first_chunk::<4>().ok_or_else(|| damaged("it is cut short"))?;
+        let (crc, body) =
+            bytes.split_first_chunk::<4>().ok_or_else(|| damaged("it is cut short"))?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
             return Err(damaged("its checksum does not match"));
         }
@@ -123,11 +124,8 @@ impl Checkpoint {
 }
 
 fn store_spans(life: Life, set: &SpanSet) -> Vec<Mark> {
-    let mark = |span: Span| Mark {
-        life: life.get(),
-        begin: span.begin().get(),
-        end: span.end().get(),
-    };
+    let mark =
+        |span: Span| Mark { life: life.get(), begin: span.begin().get(), end: span.end().get() };
     set.iter().map(mark).collect()
 }
 
@@ -207,9 +205,8 @@ fn load(stored: StoredLedger) -> Option<Ledger> {
     let spool = stored.spool.unwrap_or_default();
     let closed = stored.closed.iter().map(|rolled| {
         let span = Span::between(offset(rolled.begin), offset(rolled.end));
-        let named = |persisted: &&Persisted| {
-            (persisted.begin, persisted.end) == (rolled.begin, rolled.end)
-        };
+        let named =
+            |persisted: &&Persisted| (persisted.begin, persisted.end) == (rolled.begin, rolled.end);
         Closed {
             span,
             crc: rolled.crc,

@@ -3,6 +3,7 @@
 //! Nothing here runs by itself. [`crate::driver`] calls the rounds from its threads; a simulation
 //! or a test calls them where it likes.
 
+use crate::Error;
 use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
 use crate::disk::{Disk, Lock};
@@ -14,7 +15,6 @@ use crate::record::{self, Body, Record};
 use crate::recover::{self, Recovered};
 use crate::replica::Replica;
 use crate::staging::{Staging, Upload};
-use crate::Error;
 use protocol::{Journal, Life};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -308,8 +308,7 @@ impl DataDir {
     /// Whether a checkpoint would free something worth it.
     pub fn needs_checkpoint(&self) -> bool {
         let shared = &self.shared;
-        shared.log.has_older()
-            || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
+        shared.log.has_older() || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
     }
 
     /// Writes a checkpoint and frees what lies before it. Blocks on the disk, for long where much
@@ -360,8 +359,8 @@ impl DataDir {
         self.shared.closing.load(Ordering::Acquire)
     }
 
-    /// Ends: appends are refused from here on, what is recorded is synced and moved, and the stop is
-    /// recorded as clean. Persists nothing: local files keep everything safe.
+    /// Ends: appends are refused from here on, what is recorded is synced and moved, and the stop
+    /// is recorded as clean. Persists nothing: local files keep everything safe.
     pub fn close(&self) -> Result<(), Error> {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.staged.notify_waiters();
@@ -387,6 +386,14 @@ impl DataDir {
             locked(&self.shared.replicas).remove(&life);
         }
         self.sync_round()
+    }
+}
+
+impl Drop for DataDir {
+    /// Journals and what they share hold each other; whoever still has a replica keeps it.
+    fn drop(&mut self) {
+        locked(&self.shared.replicas).clear();
+        locked(&self.shared.dirty).clear();
     }
 }
 

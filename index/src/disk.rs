@@ -4,9 +4,11 @@
 //! relative to the disk's root. [`RealDisk`] is the file system; [`ForgetfulDisk`] is memory that
 //! fails, fills up and forgets what was not synced.
 
+mod dry;
 mod forgetful;
 mod real;
 
+pub use dry::DryDisk;
 pub use forgetful::{Crash, ForgetfulDisk, Trouble};
 pub use real::RealDisk;
 
@@ -71,6 +73,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
 }
 
 /// An open local file. All writes are positioned; a failed write may have written a part.
+#[allow(clippy::len_without_is_empty, reason = "the length of a file, which is no container")]
 pub trait DiskFile: Debug + Send + Sync + 'static {
     /// Reads up to `buf.len()` bytes at `at`; 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize>;

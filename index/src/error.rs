@@ -15,7 +15,9 @@ pub enum Error {
     OverBudget { budget: u64 },
     #[error("the data directory is in use by another process (lock {0})")]
     InUse(PathBuf),
-    #[error("the data directory has format {found}; this release reads up to {known}: use a newer one")]
+    #[error(
+        "the data directory has format {found}; this release reads up to {known}: use a newer one"
+    )]
     NewerFormat { found: u32, known: u32 },
     #[error("{0} is damaged: {1}")]
     Damaged(PathBuf, String),
@@ -52,10 +54,7 @@ impl Error {
         match self {
             Error::Full { .. } | Error::OverBudget { .. } => true,
             Error::Disk { source, .. } => {
-                matches!(
-                    source.kind(),
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-                )
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
             }
             _ => false,
         }

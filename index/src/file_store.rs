@@ -89,9 +89,10 @@ impl Dir {
 
     /// Fails unless the store's own directory is there.
     fn check_root(&self) -> Result<()> {
-        let is_root_of_disk = self.root.as_os_str().is_empty();
+        if self.root.as_os_str().is_empty() {
+            return Ok(());
+        }
         match self.disk.stat(&self.root) {
-            _ if is_root_of_disk => Ok(()),
             Ok(Some(entry)) if entry.is_dir => Ok(()),
             Ok(_) => {
                 let reason = "invalid file store directory (it must exist)";
@@ -111,7 +112,7 @@ impl Dir {
     }
 
     fn settle(&self, path: &Path) -> io::Result<()> {
-        self.disk.open(path, Open::Existing)?.sync()?;
+        self.disk.open(path, Open::Read)?.sync()?;
         self.sync_up(path.parent().unwrap_or(Path::new("")))
     }
 

@@ -3,9 +3,9 @@
 //! The same fold runs when a record is written and when it is read again, so that recovery cannot
 //! come to another state. It does no i/o, and knows nothing of what is on its way to a mirror.
 
+use crate::limits;
 use crate::record::{self, Body, Position};
 use crate::spans::SpanSet;
-use crate::limits;
 use protocol::{Codec, Journal, LabelSet, Life, Offset, Span, Sum};
 
 /// See the module.

@@ -9,10 +9,10 @@ mod scan;
 
 pub use scan::{Scan, scan};
 
+use crate::Error;
 use crate::disk::{Disk, DiskFile, Open};
 use crate::limits;
 use crate::record::{self, Body, Position, Record, Segment};
-use crate::Error;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -111,8 +111,7 @@ impl Log {
 
     fn header(&self, previous_end: Position) -> Record {
         let boot_id = self.boot_id.clone();
-        let segment =
-            Segment { format: record::FORMAT, boot_id, previous_end: previous_end.0 };
+        let segment = Segment { format: record::FORMAT, boot_id, previous_end: previous_end.0 };
         Record { body: Some(Body::Segment(segment)) }
     }
 
@@ -144,7 +143,8 @@ impl Log {
         !self.inner().older.is_empty()
     }
 
-    pub fn len(&self) -> u64 {
+    /// Bytes that the log's files take.
+    pub fn footprint(&self) -> u64 {
         let inner = self.inner();
         let older: u64 = inner.older.values().map(|segment| u64::from(segment.len)).sum();
         let spare = inner.spare.as_ref().map_or(0, |spare| spare.len);

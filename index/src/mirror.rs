@@ -5,9 +5,9 @@
 //! further file, named by its first offset. What of a file is the journal's is what the commit log
 //! says, never what the file system calls data.
 
+use crate::Error;
 use crate::disk::{Disk, DiskFile, Open, read_exact_at};
 use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN};
-use crate::Error;
 use protocol::{Life, Offset, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,9 @@ struct Files {
     reserved: u64,
 }
 
+/// The offset at which a file begins, and the file.
+type Held = (u64, Arc<dyn DiskFile>);
+
 /// The path of a mirror file.
 pub fn path_of(life: Life, first: u64) -> PathBuf {
     let name = if first == 0 { life.to_string() } else { format!("{life}.{first:016x}") };
@@ -62,7 +65,7 @@ impl Mirror {
     }
 
     /// The file that holds `offset` and the offset at which it begins, made if `create`.
-    fn file(&self, offset: u64, create: bool) -> Result<Option<(u64, Arc<dyn DiskFile>)>, Error> {
+    fn file(&self, offset: u64, create: bool) -> Result<Option<Held>, Error> {
         let mut files = self.files();
         let known = files.open.range(..=offset).next_back().map(|(first, _)| *first);
         let first = match known {
@@ -75,26 +78,36 @@ impl Mirror {
         }
         let path = path_of(self.life, first);
         let how = if create { Open::Any } else { Open::Existing };
-        let file = self.disk.open(&path, how).map_err(Error::disk("open", &path))?;
+        let file = match self.disk.open(&path, how) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(Error::disk("open", &path))?,
+        };
         files.is_new |= known != Some(first);
         files.open.insert(first, Some(file.clone()));
         Ok(Some((first, file)))
     }
 
-    fn file_made(&self, offset: u64) -> Result<(u64, Arc<dyn DiskFile>), Error> {
+    fn file_made(&self, offset: u64) -> Result<Held, Error> {
         Ok(self.file(offset, true)?.expect("a file is made where there is none"))
     }
 
     /// Bytes after a gap begin at `offset`: they go to a file of their own, unless they share a
     /// block with what is there.
-    pub fn begin_file(&self, offset: Offset) {
+    pub fn begin_file(&self, offset: Offset) -> Result<(), Error> {
         let first = offset.as_u64() / BLOCK * BLOCK;
-        let mut files = self.files();
-        let ends_before = files.open.keys().next_back().is_none_or(|last| *last < first);
-        if ends_before && first > 0 {
-            files.open.insert(first, None);
-            files.is_new = true;
+        let ends_before = match self.files().open.keys().next_back() {
+            Some(last) => *last < first,
+            None => first > 0,
+        };
+        if !ends_before || self.extents()?.iter().any(|span| span.end().as_u64() > first) {
+            return Ok(());
         }
+        let path = path_of(self.life, first);
+        let file = self.disk.open(&path, Open::Any).map_err(Error::disk("open", &path))?;
+        let mut files = self.files();
+        files.open.insert(first, Some(file));
+        files.is_new = true;
+        Ok(())
     }
 
     /// Reserves space for `span`, and ahead of it by what is there; `Full` when there is none.
@@ -177,7 +190,8 @@ impl Mirror {
     pub fn sync(&self) -> Result<(), Error> {
         let (was_dirty, was_new, open) = {
             let mut files = self.files();
-            let open: Vec<_> = files.open.iter().map(|(first, file)| (*first, file.clone())).collect();
+            let open: Vec<_> =
+                files.open.iter().map(|(first, file)| (*first, file.clone())).collect();
             (std::mem::take(&mut files.is_dirty), std::mem::take(&mut files.is_new), open)
         };
         let synced = open.iter().filter(|_| was_dirty).try_for_each(|(first, file)| {
@@ -260,7 +274,8 @@ impl Mirror {
         open.into_iter().try_fold(0, |sum, first| match self.file(first, false)? {
             None => Ok(sum),
             Some((_, file)) => {
-                let taken = file.allocated().map_err(Error::disk("stat", path_of(self.life, first)));
+                let taken =
+                    file.allocated().map_err(Error::disk("stat", path_of(self.life, first)));
                 Ok(sum + taken?)
             }
         })

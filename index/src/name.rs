@@ -36,7 +36,12 @@ pub fn content_name(fragment: &Fragment) -> String {
     stem(fragment) + extensions(fragment.codec)[0]
 }
 
-/// The paths below the store's prefix where the fragment may lie, that of [`content_name`] first.
+/// The path below the store's prefix where the fragment is put: journal, postfix and name.
+pub fn path(fragment: &Fragment) -> String {
+    paths(fragment).next().expect("every codec has an extension")
+}
+
+/// The paths below the store's prefix where the fragment may lie, that where it is put first.
 pub fn paths(fragment: &Fragment) -> impl Iterator<Item = String> {
     let mut dir = format!("{}/", fragment.journal);
     if !fragment.path_postfix.is_empty() {

@@ -318,7 +318,8 @@ mod tests {
     use super::*;
 
     fn sample() -> Record {
-        let append = Append { life: 7, len: 3, content: Bytes::from_static(b"abc"), ..<_>::default() };
+        let append =
+            Append { life: 7, len: 3, content: Bytes::from_static(b"abc"), ..<_>::default() };
         Record { body: Some(Body::Append(append)) }
     }
 

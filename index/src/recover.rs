@@ -64,7 +64,8 @@ pub(crate) fn check_format(disk: &dyn Disk) -> Result<(), Error> {
     let path = Path::new(FORMAT_FILE);
     if !exists(disk, path)? {
         let text = format!("courant data format {}\n", record::FORMAT);
-        return crate::disk::replace(disk, path, text.as_bytes()).map_err(Error::disk("write", path));
+        return crate::disk::replace(disk, path, text.as_bytes())
+            .map_err(Error::disk("write", path));
     }
     let file = disk.open(path, Open::Read).map_err(Error::disk("open", path))?;
     let len = file.len().map_err(Error::disk("stat", path))?.min(256);
@@ -156,7 +157,8 @@ struct Replay {
 impl Replay {
     fn begin(disk: Arc<dyn Disk>, ledgers: Vec<Ledger>) -> Result<Self, Error> {
         let mut files: BTreeMap<Life, Vec<u64>> = BTreeMap::new();
-        let entries = disk.list(Path::new(mirror::DIR)).map_err(Error::disk("list", mirror::DIR))?;
+        let entries =
+            disk.list(Path::new(mirror::DIR)).map_err(Error::disk("list", mirror::DIR))?;
         for (life, first) in entries.iter().filter_map(|entry| mirror::parse_name(&entry.name)) {
             files.entry(life).or_default().push(first);
         }
@@ -300,7 +302,7 @@ impl Replay {
                 }
                 let lost = Span::between(ledger.head, ledger.ceiling);
                 write(log, ledger, Body::Lost(mark(ledger.life, lost)))?;
-                mirror.begin_file(lost.end());
+                mirror.begin_file(lost.end())?;
                 self.recovered.lost.push((ledger.name.clone(), lost));
             }
         }
@@ -312,7 +314,8 @@ impl Replay {
         for (ledger, mirror) in self.journals.values_mut() {
             mirror.truncate(ledger.head)?;
             let there: crate::spans::SpanSet = mirror.extents()?.into_iter().collect();
-            let missing: Vec<Span> = ledger.local.iter().flat_map(|span| there.gaps(span)).collect();
+            let missing: Vec<Span> =
+                ledger.local.iter().flat_map(|span| there.gaps(span)).collect();
             for span in missing {
                 let in_store = |closed: &&crate::ledger::Closed| closed.persisted.is_some();
                 let stored = ledger.closed.iter().filter(in_store).map(|closed| closed.span);

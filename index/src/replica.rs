@@ -14,12 +14,12 @@ mod read;
 pub use append::{Commit, Content, Entry, Turn};
 pub use read::{Located, Pin};
 
+use crate::Error;
 use crate::datadir::Shared;
 use crate::ledger::Ledger;
 use crate::log::Purpose;
 use crate::mirror::Mirror;
 use crate::record::{self, Body, Position, Record};
-use crate::Error;
 use append::Queued;
 use protocol::{Codec, Journal, LabelSet, Life, Offset, Span};
 use std::collections::VecDeque;
@@ -237,7 +237,7 @@ impl Replica {
         assert!(state.ledger.local.is_empty(), "only a journal without local bytes adopts");
         let adopted = Body::Adopted(self.mark_of(Span::between(Offset::ZERO, end)));
         self.mark(&mut state, adopted)?;
-        self.mirror.begin_file(end);
+        self.mirror.begin_file(end)?;
         self.publish(&mut state, end);
         self.shared.mark_dirty(&mut state.is_dirty, || self.shared.replica(self.life));
         Ok(())
@@ -315,7 +315,8 @@ impl Replica {
     fn lower_ceiling(&self, state: &mut State, now_us: u64) -> Result<(), Error> {
         let head = state.ledger.head;
         let is_idle = now_us.saturating_sub(state.ledger.modified_us) > 5_000_000;
-        if is_idle && state.ledger.ceiling > head && state.synced == head && state.queue.is_empty() {
+        if is_idle && state.ledger.ceiling > head && state.synced == head && state.queue.is_empty()
+        {
             self.set_ceiling(state, head)?;
             state.ceiling = head;
             state.step = crate::limits::CEILING_STEP_MIN;

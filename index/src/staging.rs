@@ -1,14 +1,14 @@
 //! Where content waits until it is complete, and until the mirror above it is synced.
 //!
-//! Content over [`crate::limits::INLINE_MAX`] lies here, and its record names the place. Content that
-//! came in one piece goes to a shared file and stays in memory until a sync of that file returned;
-//! content that came as a stream has a file of its own, synced before its record. A file lives until
-//! a checkpoint lies beyond the last record that names it, and is then used again.
+//! Content over [`crate::limits::INLINE_MAX`] lies here, and its record names the place. Content
+//! that came in one piece goes to a shared file and stays in memory until a sync of that file
+//! returned; content that came as a stream has a file of its own, synced before its record. A file
+//! lives until a checkpoint lies beyond the last record that names it, and is then used again.
 
+use crate::Error;
 use crate::disk::{Disk, DiskFile, Open};
 use crate::limits;
 use crate::record::{Position, Staged};
-use crate::Error;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -206,7 +206,8 @@ impl Staging {
     fn rewrite(&self, id: u64, file: &dyn DiskFile) -> Result<(), Error> {
         let inner = self.inner();
         inner.unsynced.iter().filter(|unsynced| unsynced.file == id).try_for_each(|unsynced| {
-            file.write_at(&unsynced.content, unsynced.offset).map_err(Error::disk("write", path_of(id)))
+            file.write_at(&unsynced.content, unsynced.offset)
+                .map_err(Error::disk("write", path_of(id)))
         })
     }
 

@@ -132,7 +132,7 @@ impl Store {
                 return Ok(Content::new(self.clone(), fragment.clone(), object, start, from));
             }
         }
-        Err(StoreError::Missing { store: self.url.text.clone(), name: full_name(fragment) })
+        Err(StoreError::Missing { store: self.url.text.clone(), name: name::path(fragment) })
     }
 
     /// The object without its first `skipped` bytes; `None` when there is none.
@@ -177,7 +177,7 @@ impl Store {
         source: Arc<dyn Source>,
     ) -> Result<Fragment, StoreError> {
         assert!(!fragment.span.is_empty(), "an empty fragment is not stored");
-        let path = name::paths(fragment).next().expect("every codec has an extension");
+        let path = name::path(fragment);
         let key = self.key_of(&self.key_text(&path))?;
         let meta = match self.find(fragment, &key).await? {
             Some(meta) => meta,
@@ -224,7 +224,7 @@ impl Store {
     /// A URL by which the fragment's object can be fetched without this process for `ttl`. That of
     /// a file store leaves out the file root and holds for ever, as Gazette's does.
     pub fn signed_url(&self, fragment: &Fragment, _ttl: Duration) -> Result<String, StoreError> {
-        let path = name::paths(fragment).next().expect("every codec has an extension");
+        let path = name::path(fragment);
         match self.url.scheme {
             Scheme::File => Ok(self.url.file_url(&path)),
             Scheme::S3 | Scheme::Gs | Scheme::Azure | Scheme::AzureAd => {
@@ -257,11 +257,6 @@ impl Store {
     }
 }
 
-/// How a fragment is named in errors: with its journal.
-fn full_name(fragment: &Fragment) -> String {
-    name::paths(fragment).next().expect("every codec has an extension")
-}
-
 /// What an object's size alone says about it.
 fn check_len(fragment: &Fragment, size: u64) -> Result<(), StoreError> {
     let span = fragment.span;
@@ -270,7 +265,7 @@ fn check_len(fragment: &Fragment, size: u64) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::Damaged {
-        name: full_name(fragment),
+        name: name::path(fragment),
         offset: span.begin().plus(size.min(span.len())),
         reason: format!("the object has {size} bytes"),
     })

@@ -1,9 +1,9 @@
 //! A disk in memory that behaves as badly as a real one may.
 //!
-//! It counts its operations, stops at any of them, fails any of them by number or by name, fills up,
-//! and after a power cut keeps of what was not synced only what a seed chooses: sectors of files and
-//! entries of directories alike. A sync that fails drops the dirty marks without keeping the bytes,
-//! as Linux does, so that a second sync lies.
+//! It counts its operations, stops at any of them, fails any of them by number or by name, fills
+//! up, and after a power cut keeps of what was not synced only what a seed chooses: sectors of
+//! files and entries of directories alike. A sync that fails drops the dirty marks without keeping
+//! the bytes, as Linux does, so that a second sync lies.
 
 use super::{Disk, DiskFile, Entry, Lock, Open, Space};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +93,7 @@ struct World {
     stop_at: Option<u64>,
     stopped: bool,
     troubles: Vec<Trouble>,
+    locked: BTreeSet<PathBuf>,
 }
 
 /// See the module. Clones share one world.
@@ -155,6 +156,7 @@ impl ForgetfulDisk {
         let mut world = self.world().clone();
         (world.stop_at, world.stopped, world.troubles) = (None, false, Vec::new());
         (world.operations, world.by_name) = (0, BTreeMap::new());
+        world.locked.clear();
         if let Crash::Power(seed) = crash {
             let mut dice = Dice(seed);
             world.boot += 1;
@@ -242,8 +244,10 @@ impl World {
         self.changes.push(change);
     }
 
+    /// Space of the files that have a name. (One that is only open still would take some, too.)
     fn used(&self) -> u64 {
-        self.inodes.values().map(|inode| inode.taken.len() as u64 * SECTOR).sum()
+        let named = self.names.values().filter_map(|number| self.inodes.get(number));
+        named.map(|inode| inode.taken.len() as u64 * SECTOR).sum()
     }
 
     fn free(&self) -> u64 {
@@ -453,8 +457,22 @@ impl Disk for ForgetfulDisk {
         Ok(format!("boot-{}", self.world().boot))
     }
 
-    fn lock(&self, _path: &Path) -> io::Result<Lock> {
-        Ok(Box::new(()))
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        if !self.world().locked.insert(path.to_owned()) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(Locked { disk: self.clone(), path: path.to_owned() }))
+    }
+}
+
+struct Locked {
+    disk: ForgetfulDisk,
+    path: PathBuf,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.disk.world().locked.remove(&self.path);
     }
 }
 

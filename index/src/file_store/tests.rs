@@ -47,10 +47,9 @@ async fn objects_are_files_in_directories() {
 #[tokio::test]
 async fn created_names_must_be_new() {
     let World { dir, store } = world();
-    let create = |text: &'static str| store.put_opts(&CREATED, text.into(), PutMode::Create.into());
-    static CREATED: std::sync::LazyLock<Key> = std::sync::LazyLock::new(|| key("a/x"));
-    create("one").await.unwrap();
-    let error = create("two").await.unwrap_err();
+    let x = key("a/x");
+    store.put_opts(&x, "one".into(), PutMode::Create.into()).await.unwrap();
+    let error = store.put_opts(&x, "two".into(), PutMode::Create.into()).await.unwrap_err();
     assert!(matches!(&error, Error::AlreadyExists { path, .. } if path == "a/x"), "{error}");
     assert_eq!(body(&store, "a/x").await, b"one");
     assert_eq!(std::fs::read_dir(dir.path().join("a")).unwrap().count(), 1);

@@ -5,9 +5,9 @@
 //! damaged: what lies between is named, and the scan goes on there. Else the log ends here.
 
 use super::{DIR, number_of, path_of};
+use crate::Error;
 use crate::disk::{Disk, Open};
 use crate::record::{self, Body, Frame, Position};
-use crate::Error;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,8 @@ pub fn scan(
     let mut chain = None;
     let mut at = from;
     loop {
-        let frame = walk.frame_at(at)?.filter(|frame| chain.is_none_or(|chain| frame.chain == chain));
+        let frame =
+            walk.frame_at(at)?.filter(|frame| chain.is_none_or(|chain| frame.chain == chain));
         if let Some(frame) = frame {
             scan.take(&frame);
             visit(&frame)?;
@@ -149,7 +150,8 @@ impl<'a> Walk<'a> {
     fn beyond(&mut self, at: Position) -> Result<(Option<Position>, u64), Error> {
         let mut cut = 0;
         let mut first = None;
-        let numbers: Vec<u32> = self.headers.range(at.segment()..).map(|(number, _)| *number).collect();
+        let numbers: Vec<u32> =
+            self.headers.range(at.segment()..).map(|(number, _)| *number).collect();
         for number in numbers {
             let bytes = self.segment(number)?;
             let mut offset = if number == at.segment() { at.offset() as usize + 8 } else { 0 };

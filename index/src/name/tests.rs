@@ -26,6 +26,7 @@ fn content_names_are_gazettes() {
     ];
     for (codec, extension) in cases {
         assert_eq!(content_name(&fragment(codec, "")), format!("{stem}{extension}"));
+        assert_eq!(path(&fragment(codec, "")), format!("a/journal/{stem}{extension}"));
     }
 }
 

@@ -1,11 +1,11 @@
 //! Recording an append, and moving what is recorded into the mirror.
 
 use super::{Replica, State};
+use crate::Error;
 use crate::limits;
 use crate::log::Purpose;
 use crate::record::{self, Body, Position, Record};
 use crate::staging::Placed;
-use crate::Error;
 use bytes::Bytes;
 use protocol::{LabelSet, Offset, Span};
 use std::sync::Arc;
@@ -138,10 +138,11 @@ impl Turn {
             staged: staged.as_ref().map(|placed| placed.at),
             ..record::Append::default()
         };
-        append.writer = entry.writer.map(|(id, sequence)| record::Writer { id: id.to_vec(), sequence });
-        append.registers = entry.registers.map(|registers| record::Registers {
-            encoded: crate::registers::encode(&registers),
-        });
+        append.writer =
+            entry.writer.map(|(id, sequence)| record::Writer { id: id.to_vec(), sequence });
+        append.registers = entry
+            .registers
+            .map(|registers| record::Registers { encoded: crate::registers::encode(&registers) });
         replica.commit(append, span, memory, staged, entry.is_disk)
     }
 }

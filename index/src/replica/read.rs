@@ -1,10 +1,10 @@
 //! Where an offset's bytes are, and reading those that are local.
 
 use super::Replica;
+use crate::Error;
 use crate::disk::DiskFile;
 use crate::ledger::Closed;
 use crate::record::{Body, Position};
-use crate::Error;
 use protocol::{Offset, Span};
 use std::sync::Arc;
 

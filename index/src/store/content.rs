@@ -1,8 +1,9 @@
 //! The decompressed and checked bytes of a stored fragment, as a stream.
 
 use super::error::Doing;
-use super::{Store, StoreError, full_name};
+use super::{Store, StoreError};
 use crate::codec::{Decoder, Step};
+use crate::name;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
@@ -103,7 +104,7 @@ impl Reading {
         match self.fetched.next().await {
             Some(Ok(chunk)) => self.decoder.feed(chunk),
             Some(Err(error)) => {
-                let name = full_name(&self.fragment);
+                let name = name::path(&self.fragment);
                 return Err(self.store.failed(Doing::Read, &name, error));
             }
             None => self.decoder.finish(),
@@ -151,6 +152,6 @@ impl Reading {
     }
 
     fn damaged(&self, reason: String) -> StoreError {
-        StoreError::Damaged { name: full_name(&self.fragment), offset: self.at, reason }
+        StoreError::Damaged { name: name::path(&self.fragment), offset: self.at, reason }
     }
 }

@@ -73,6 +73,10 @@ impl StoreUrl {
         let path = percent_decode_str(url.path())
             .decode_utf8()
             .map_err(|error| invalid(error.to_string()))?;
+        // An escaped slash hides dots from the URL's own clean-up.
+        if path.split('/').any(|part| matches!(part, "." | "..")) {
+            return Err(invalid("its path must be clean".into()));
+        }
         let (find, replace) = rewriting(&url, scheme).map_err(invalid)?;
         let prefix = path.strip_prefix('/').unwrap_or(&path).to_owned();
         Ok(StoreUrl { text: text.to_owned(), scheme, prefix, find, replace })
@@ -164,6 +168,8 @@ mod tests {
             // Case: no slash at the end.
             ("file:///path", "must end in '/'"),
             ("s3://bucket", "must end in '/'"),
+            // Case: a path that leads out of the file root.
+            ("file:///a%2F..%2F..%2Fb/", "must be clean"),
             // Case: arguments.
             ("file:///?frob=1", "unknown argument frob"),
             ("file:///?region=x", "unknown argument region"),

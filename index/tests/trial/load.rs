@@ -4,7 +4,6 @@
 use crate::model::{JournalModel, Model, Promise, Tried};
 use bytes::Bytes;
 use futures::FutureExt;
-use futures::executor::block_on;
 use index::clock::ManualClock;
 use index::disk::{Disk, ForgetfulDisk};
 use index::record::{Persisted, Position};
@@ -35,10 +34,10 @@ pub fn open(disk: &ForgetfulDisk, clock: &Arc<ManualClock>) -> Result<Arc<DataDi
 }
 
 impl Load {
-    /// Opens the directory; `None` if the disk stops or fails before it is open.
-    pub fn begin(disk: ForgetfulDisk, model: Model, dice: u64) -> Option<Load> {
+    /// Opens the directory; fails if the disk stops or fails before it is open.
+    pub fn begin(disk: ForgetfulDisk, model: Model, dice: u64) -> Result<Load, Error> {
         let clock = Arc::new(ManualClock::at_us(1_700_000_000_000_000 + dice));
-        let data = open(&disk, &clock).ok()?;
+        let data = open(&disk, &clock)?;
         let next_life = model.journals.keys().map(|life| life.get()).max().unwrap_or(0) + 1;
         let load = Load {
             disk,
@@ -52,11 +51,14 @@ impl Load {
             model,
         };
         load.data.replicas().iter().for_each(|replica| set_policy(replica));
-        Some(load)
+        Ok(load)
     }
 
     fn roll_dice(&mut self, below: u64) -> u64 {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.dice = self
+            .dice
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.dice >> 33) % below
     }
 
@@ -115,8 +117,13 @@ impl Load {
         let content = content(self.next_tag, len as usize);
         let Some(mut turn) = replica.turn().now_or_never() else { return };
         let begin = turn.head();
-        let journal = self.model.journals.get_mut(&replica.life()).expect("every journal is modelled");
-        let tried = Tried { span: Span::at(begin, len), content: content.clone(), promise: Promise::Nothing };
+        let journal =
+            self.model.journals.get_mut(&replica.life()).expect("every journal is modelled");
+        let tried = Tried {
+            span: Span::at(begin, len),
+            content: content.clone(),
+            promise: Promise::Nothing,
+        };
         journal.tried.push(tried);
         let at = journal.tried.len() - 1;
         let content = match len % 3 {
@@ -124,7 +131,8 @@ impl Load {
             _ => Some(Content::Memory(Bytes::from(content))),
         };
         let Some(content) = content else { return };
-        let entry = Entry { content, registers: None, writer: Some(([7; 16], self.next_tag)), is_disk };
+        let entry =
+            Entry { content, registers: None, writer: Some(([7; 16], self.next_tag)), is_disk };
         let Ok(commit) = turn.record(entry) else { return };
         drop(turn);
         if commit.is_done() {
@@ -160,14 +168,14 @@ impl Load {
     }
 
     fn sync(&mut self) {
-        let created: Vec<Life> = self.data.replicas().iter().map(|replica| replica.life()).collect();
+        let created: Vec<Life> =
+            self.data.replicas().iter().map(|replica| replica.life()).collect();
         let is_ok = self.data.sync_round().is_ok();
         for (life, at, commit) in std::mem::take(&mut self.waiting) {
             // An append that is not done keeps its place; a dropped waiter would hear nothing.
             let mut done = Box::pin(commit.done());
-            match (&mut done).now_or_never() {
-                Some(Ok(_)) => self.acknowledge(life, at, is_ok),
-                Some(Err(_)) | None => {}
+            if let Some(Ok(_)) = (&mut done).now_or_never() {
+                self.acknowledge(life, at, is_ok);
             }
         }
         if !is_ok {
@@ -188,7 +196,8 @@ impl Load {
     }
 
     fn tick(&mut self) {
-        self.clock.advance(Duration::from_secs(7 * self.roll_dice(2)));
+        let seconds = 7 * self.roll_dice(2);
+        self.clock.advance(Duration::from_secs(seconds));
         let _ = self.data.tick();
     }
 
@@ -244,7 +253,8 @@ impl Load {
         let Some(replica) = self.pick() else { return };
         let below = replica.head().get() / 2;
         let below = Offset::new(below).expect("not negative");
-        let journal = self.model.journals.get_mut(&replica.life()).expect("every journal is modelled");
+        let journal =
+            self.model.journals.get_mut(&replica.life()).expect("every journal is modelled");
         journal.trimmed = journal.trimmed.max(below);
         let _ = replica.trim(below);
     }
@@ -287,10 +297,10 @@ fn content(tag: u64, len: usize) -> Vec<u8> {
 }
 
 /// Opens once more and appends to every journal: what a stop left can be worked with.
-pub fn go_on(disk: &ForgetfulDisk, model: &Model) -> Option<Load> {
+pub fn go_on(disk: &ForgetfulDisk, model: &Model) -> Result<Load, Error> {
     let mut load = Load::begin(disk.clone(), model.clone(), 99)?;
     for replica in load.data.replicas() {
-        let mut turn = block_on(replica.turn());
+        let mut turn = replica.turn().now_or_never().expect("nobody holds the turn");
         let begin = turn.head();
         load.next_tag += 1_000_000;
         let content = content(load.next_tag, 700);
@@ -304,10 +314,10 @@ pub fn go_on(disk: &ForgetfulDisk, model: &Model) -> Option<Load> {
         let commit = turn.record(entry).expect("a healthy disk takes an append");
         drop(turn);
         load.data.sync_round().expect("a healthy disk syncs");
-        block_on(commit.done()).expect("synced is done");
+        commit.done().now_or_never().expect("synced is done").expect("nothing failed");
         let journal = load.model.journals.entry(replica.life()).or_default();
         journal.tried.push(Tried { span, content, promise: Promise::Disk });
         journal.shown = replica.head();
     }
-    Some(load)
+    Ok(load)
 }

@@ -6,7 +6,7 @@ mod model;
 
 use index::disk::{Crash, ForgetfulDisk, Trouble};
 use load::Load;
-use model::{Model, check};
+use model::{Model, Promise, check};
 
 const STEPS: usize = 420;
 const ENOSPC: i32 = 28;
@@ -26,16 +26,17 @@ fn recover(disk: &ForgetfulDisk, model: &mut Model, crash: Crash, why: &str) {
     let disk = disk.crash(crash);
     let is_power = matches!(crash, Crash::Power(_));
     let load = Load::begin(disk.clone(), Model::default(), 1);
-    let load = load.unwrap_or_else(|| panic!("{why}: the directory does not open"));
+    let load = load.unwrap_or_else(|e| panic!("{why}: does not open: {e}"));
     check(model, &load.data, is_power, why);
     drop(load);
     let disk = disk.crash(Crash::Kill);
-    let load = load::go_on(&disk, model).unwrap_or_else(|| panic!("{why}: it does not open again"));
+    let load =
+        load::go_on(&disk, model).unwrap_or_else(|e| panic!("{why}: does not open again: {e}"));
     *model = load.model.clone();
     drop(load);
     let disk = disk.crash(crash);
     let load = Load::begin(disk, Model::default(), 1);
-    let load = load.unwrap_or_else(|| panic!("{why}: it does not open the third time"));
+    let load = load.unwrap_or_else(|e| panic!("{why}: does not open the third time: {e}"));
     check(model, &load.data, is_power, &format!("{why}, after going on"));
 }
 
@@ -44,14 +45,14 @@ fn stopped_at(seed: u64, at: u64, crash: Crash) {
     disk.stop_at(at);
     let why = format!("seed {seed}, stopped at operation {at}, {crash:?}");
     let mut model = match Load::begin(disk.clone(), Model::default(), seed) {
-        Some(mut load) => {
+        Ok(mut load) => {
             load.run(STEPS);
             if !disk.is_stopped() {
                 load.close();
             }
             load.model.clone()
         }
-        None => Model::default(),
+        Err(_) => Model::default(),
     };
     assert!(disk.is_stopped(), "{why}: the load ends before");
     recover(&disk, &mut model, crash, &why);
@@ -97,7 +98,7 @@ fn failed_once(operation: &'static str, nth: u64, errno: i32, crash: Crash) {
     let why = format!("{operation} {nth} fails with {errno}, {crash:?}");
     // A directory that does not open for a failure opens the next time.
     let mut model = Model::default();
-    if let Some(mut load) = Load::begin(disk.clone(), Model::default(), 1) {
+    if let Ok(mut load) = Load::begin(disk.clone(), Model::default(), 1) {
         load.run(STEPS);
         load.close();
         model = load.model.clone();
@@ -108,7 +109,9 @@ fn failed_once(operation: &'static str, nth: u64, errno: i32, crash: Crash) {
 #[test]
 fn every_sync_and_every_write_fails_once() {
     let (_, disk, _) = operations(1);
-    for (operation, errnos) in [("sync", [EIO, EIO]), ("write", [EIO, ENOSPC]), ("reserve", [ENOSPC, EIO])] {
+    for (operation, errnos) in
+        [("sync", [EIO, EIO]), ("write", [EIO, ENOSPC]), ("reserve", [ENOSPC, EIO])]
+    {
         for nth in 0..disk.operations_of(operation) {
             for errno in errnos {
                 failed_once(operation, nth, errno, Crash::Kill);
@@ -121,16 +124,22 @@ fn every_sync_and_every_write_fails_once() {
 /// A disk with little room: appends are refused whole, what was acknowledged stays.
 #[test]
 fn a_full_disk_refuses_whole_appends() {
-    for capacity in [60_000, 90_000, 150_000, 300_000] {
+    for capacity in [30_000, 60_000, 90_000, 150_000, 300_000] {
         for crash in [Crash::Kill, Crash::Power(capacity)] {
             let disk = ForgetfulDisk::new();
             disk.set_capacity(Some(capacity));
             let mut model = Model::default();
-            if let Some(mut load) = Load::begin(disk.clone(), Model::default(), 5) {
+            if let Ok(mut load) = Load::begin(disk.clone(), Model::default(), 5) {
                 load.run(STEPS);
                 load.close();
                 model = load.model.clone();
             }
+            let refused = model.journals.values().flat_map(|journal| &journal.tried);
+            let refused = refused.filter(|tried| tried.promise == Promise::Nothing).count();
+            assert!(
+                refused > 10,
+                "capacity {capacity}: the disk is never full ({refused} refused)"
+            );
             disk.set_capacity(None);
             recover(&disk, &mut model, crash, &format!("capacity {capacity}, {crash:?}"));
         }

@@ -55,7 +55,12 @@ pub fn check(model: &mut Model, data: &DataDir, is_power: bool, why: &str) {
             assert!(!journal.is_certain, "{why}: journal {life} is gone");
             continue;
         };
-        assert!(replica.head() >= journal.shown, "{why}: head {} below {}", replica.head(), journal.shown);
+        assert!(
+            replica.head() >= journal.shown,
+            "{why}: head {} below {}",
+            replica.head(),
+            journal.shown
+        );
         let found = walk(&replica, &model.store, journal, why);
         for tried in &journal.tried {
             let promised = match tried.promise {
@@ -63,13 +68,29 @@ pub fn check(model: &mut Model, data: &DataDir, is_power: bool, why: &str) {
                 Promise::Memory => !is_power,
                 Promise::Disk => true,
             };
-            let is_given_up = tried.span.end() <= journal.trimmed.max(replica.trimmed());
+            let is_given_up = tried.span.begin() < journal.trimmed.max(replica.trimmed());
             if promised && !is_given_up && !tried.span.is_empty() {
                 let got = found.get(&tried.span.begin());
-                assert_eq!(got, Some(&tried.content), "{why}: {life} {} {:?}", tried.span, tried.promise);
+                let ledger = replica.ledger();
+                assert!(
+                    got == Some(&tried.content),
+                    "{why}: {life} {} promised {:?}: {}; trimmed {} head {} lost {:?} local {:?}",
+                    tried.span,
+                    tried.promise,
+                    if got.is_none() { "is not there" } else { "has another content" },
+                    ledger.trimmed,
+                    ledger.head,
+                    ledger.lost,
+                    ledger.local,
+                );
             }
         }
-        journal.tried.retain(|tried| found.get(&tried.span.begin()) == Some(&tried.content));
+        // An append that a trim begins inside of is still needed to know its rest.
+        let trimmed = replica.trimmed();
+        journal.tried.retain(|tried| {
+            tried.span.begin() < trimmed && trimmed < tried.span.end()
+                || found.get(&tried.span.begin()) == Some(&tried.content)
+        });
         journal.tried.iter_mut().for_each(|tried| tried.promise = Promise::Disk);
         journal.shown = replica.head();
         journal.is_certain = true;
@@ -137,9 +158,10 @@ fn cut_into_appends(
     let mut at = 0;
     // A trim may begin inside an append: its rest is checked as a suffix.
     if begin == trimmed && begin > Offset::ZERO {
-        let around = journal.tried.iter().filter(|tried| {
-            tried.span.begin() < begin && begin < tried.span.end()
-        });
+        let around = journal
+            .tried
+            .iter()
+            .filter(|tried| tried.span.begin() < begin && begin < tried.span.end());
         for tried in around {
             let rest = &tried.content[begin.since(tried.span.begin()) as usize..];
             if run.starts_with(rest) {
@@ -152,7 +174,9 @@ fn cut_into_appends(
         let whole = journal
             .candidates(offset)
             .find(|tried| !tried.content.is_empty() && run[at..].starts_with(&tried.content))
-            .unwrap_or_else(|| panic!("{why}: bytes at {offset} are no append that was tried there"));
+            .unwrap_or_else(|| {
+                panic!("{why}: bytes at {offset} are no append that was tried there")
+            });
         found.insert(offset, whole.content.clone());
         at += whole.content.len();
     }

@@ -209,7 +209,7 @@ impl Log {
             (inner.position(), inner.unsynced_files())
         };
         if let Err(first) = sync_all(&files) {
-            tracing::warn!(error = %first, "the commit log's sync failed; its frames are written again");
+            tracing::warn!(error = %first, "the log's sync failed; its frames are written again");
             self.rewrite()?;
             sync_all(&files)?;
         }

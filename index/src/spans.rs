@@ -101,7 +101,9 @@ mod tests {
     proptest! {
         /// The set equals a plain vector of flags, and keeps its invariant.
         #[test]
-        fn agrees_with_a_vector(steps in prop::collection::vec((any::<bool>(), 0u32..64, 0u32..20), 0..40)) {
+        fn agrees_with_a_vector(
+            steps in prop::collection::vec((any::<bool>(), 0u32..64, 0u32..20), 0..40)
+        ) {
             let mut set = SpanSet::default();
             let mut model = [false; 100];
             for (insert, begin, len) in steps {

@@ -22,6 +22,8 @@ pub const DIR: &str = "staging";
 pub struct Staging {
     disk: Arc<dyn Disk>,
     inner: Mutex<Inner>,
+    /// Held by the one sync that is under way.
+    syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +95,8 @@ impl Drop for Placed {
 impl Staging {
     /// An empty staging area. Files that an earlier life left must be gone.
     pub fn new(disk: Arc<dyn Disk>) -> Self {
-        Staging { disk, inner: Mutex::new(Inner { next: 1, ..Inner::default() }) }
+        let inner = Mutex::new(Inner { next: 1, ..Inner::default() });
+        Staging { disk, inner, syncing: Mutex::default() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -177,6 +180,7 @@ impl Staging {
     /// Makes durable what was placed before the call. A failing sync is tried once more after the
     /// content was written again; what fails then stays in memory for the next call.
     pub fn sync(&self) -> Result<(), Error> {
+        let _only = self.syncing.lock().expect("no sync panics");
         let (count, files, is_new) = {
             let mut inner = self.inner();
             let mut files: Vec<u64> = inner.unsynced.iter().map(|unsynced| unsynced.file).collect();

@@ -221,7 +221,7 @@ impl Replica {
             }
             Err(error) => {
                 // Recorded is recorded: the next sync round tries again.
-                tracing::error!(journal = %self.name, %error, "a recorded append waits for its mirror");
+                tracing::error!(journal = %self.name, %error, "an append waits for its mirror");
                 state.queue.push_front(queued);
                 self.shared.wake_sync();
                 Some(waits)

@@ -21,6 +21,8 @@ pub const FILE: &str = "checkpoint";
 #[derive(Debug, Clone, Default)]
 pub struct Checkpoint {
     pub start: Position,
+    /// The boot under which it was written.
+    pub boot_id: String,
     pub ledgers: Vec<Ledger>,
 }
 
@@ -32,6 +34,8 @@ struct StoredCheckpoint {
     start: u64,
     #[prost(message, repeated, tag = "3")]
     journals: Vec<StoredLedger>,
+    #[prost(string, tag = "4")]
+    boot_id: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -89,6 +93,7 @@ impl Checkpoint {
         let stored = StoredCheckpoint {
             format: record::FORMAT,
             start: self.start.0,
+            boot_id: self.boot_id.clone(),
             journals: self.ledgers.iter().map(store).collect(),
         };
         let mut bytes = vec![0; 4];
@@ -119,7 +124,7 @@ impl Checkpoint {
         }
         let ledgers = stored.journals.into_iter().map(load).collect::<Option<Vec<_>>>();
         let ledgers = ledgers.ok_or_else(|| damaged("it holds an invalid name"))?;
-        Ok(Some(Checkpoint { start: Position(stored.start), ledgers }))
+        Ok(Some(Checkpoint { start: Position(stored.start), boot_id: stored.boot_id, ledgers }))
     }
 }
 

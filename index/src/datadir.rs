@@ -335,7 +335,8 @@ impl DataDir {
                 replica.mirror().sync()?;
             }
         }
-        Checkpoint { start, ledgers }.write(&*shared.disk)?;
+        Checkpoint { start, boot_id: shared.log.boot_id().to_owned(), ledgers }
+            .write(&*shared.disk)?;
         shared.log.free_below(start)?;
         shared.staging.checkpointed(start)
     }

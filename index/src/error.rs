@@ -26,6 +26,11 @@ pub enum Error {
          put the data directory on ext4, xfs, btrfs or tmpfs"
     )]
     NoPunch(PathBuf),
+    #[error(
+        "the commit log holds {segments} segments that no checkpoint could free: \
+         see the log for the mirror that can't be synced"
+    )]
+    LogFull { segments: usize },
     #[error("journal {0} is gone")]
     Deleted(Life),
     #[error("bytes {span} of journal {life} are damaged")]
@@ -62,7 +67,7 @@ impl Error {
 
     pub fn remedy(&self) -> Remedy {
         match self {
-            Error::Closing => Remedy::Later,
+            Error::Closing | Error::LogFull { .. } => Remedy::Later,
             Error::Full { .. } | Error::OverBudget { .. } => Remedy::Fix,
             Error::DamagedSpan { .. } | Error::Damaged(..) => Remedy::Lost,
             Error::NotLocal { .. } => Remedy::Reroute,

@@ -48,3 +48,7 @@ pub const BLOCK: u64 = 4096;
 
 /// Cut ends of the log that are kept aside.
 pub const ASIDE_FILES_MAX: usize = 16;
+
+/// Segments that wait for a checkpoint before appends are refused: mirrors that can't be synced must
+/// not fill the disk with log.
+pub const SEGMENTS_MAX: usize = 32;

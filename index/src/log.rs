@@ -87,7 +87,13 @@ impl Log {
     ) -> Result<Log, Error> {
         let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
         let first_len = segment_len.min(limits::FIRST_SEGMENT_LEN);
-        let current = prewrite(&*disk, number, first_len)?;
+        let current = match prewrite(&*disk, number, first_len) {
+            // A full disk must still open, if only to be read and freed.
+            Err(full) if full.is_full() => {
+                prewrite(&*disk, number, segment_len.min(limits::SEGMENT_LEN_MIN))?
+            }
+            other => other?,
+        };
         let inner = Inner {
             current,
             at: 0,
@@ -161,15 +167,28 @@ impl Log {
             _ => 0,
         };
         if len.saturating_add(reserve) > room {
-            self.roll(&mut inner, len)?;
+            let rolled = self.roll(&mut inner, purpose);
+            // A mark that still fits may use the last of the segment when there is no other.
+            if rolled.is_err() && (purpose == Purpose::Append || len > room) {
+                return Err(rolled.expect_err("was just seen"));
+            }
         }
         self.write(&mut inner, record)
     }
 
-    /// Goes on in the spare segment, whose first frame says where this one ends.
-    fn roll(&self, inner: &mut Inner, needed: u32) -> Result<(), Error> {
-        let spare = inner.spare.take();
-        let spare = spare.ok_or(Error::Full { needed: u64::from(needed), free: 0 })?;
+    /// Goes on in the spare segment, whose first frame says where this one ends. Where none was
+    /// prepared in time, a small one is written at once.
+    fn roll(&self, inner: &mut Inner, purpose: Purpose) -> Result<(), Error> {
+        if purpose == Purpose::Append && inner.older.len() >= limits::SEGMENTS_MAX {
+            return Err(Error::LogFull { segments: inner.older.len() });
+        }
+        let spare = match inner.spare.take() {
+            Some(spare) => spare,
+            None => {
+                let len = self.segment_len.min(limits::FIRST_SEGMENT_LEN);
+                prewrite(&*self.disk, inner.current.number + 1, len)?
+            }
+        };
         let header = self.header(inner.position());
         let before = (inner.current.clone(), inner.at);
         inner.current = spare;

@@ -215,8 +215,22 @@ impl Mirror {
         files.is_dirty || files.is_new
     }
 
-    /// Frees the whole blocks within `span`. The caller has made sure that nobody may read them.
-    pub fn punch(&self, span: Span) -> Result<(), Error> {
+    /// Frees the whole blocks within `span`, which the index has given up. `false` when somebody
+    /// outside this process still has the file open: a passthrough handle of an earlier life would
+    /// read zeros (fuse-passthrough handles outlive their daemon).
+    pub fn free(&self, span: Span) -> Result<bool, Error> {
+        let firsts: Vec<u64> = self.files().open.keys().copied().collect();
+        for first in firsts {
+            let Some((_, file)) = self.file(first, false)? else { continue };
+            let held = file.is_held_elsewhere();
+            if held.map_err(Error::disk("ask for the holders of", path_of(self.life, first)))? {
+                return Ok(false);
+            }
+        }
+        self.punch(span).map(|()| true)
+    }
+
+    fn punch(&self, span: Span) -> Result<(), Error> {
         let spans: Vec<(u64, u64)> = {
             let files = self.files();
             let firsts: Vec<u64> = files.open.keys().copied().collect();

@@ -9,9 +9,9 @@ use crate::datadir::{LOST_AND_FOUND, exists};
 use crate::disk::{Disk, Lock, Open};
 use crate::ledger::{Ledger, offset};
 use crate::limits;
-use crate::log::{self, Log, Purpose, Scan};
+use crate::log::{self, Log, Scan};
 use crate::mirror::{self, Mirror};
-use crate::record::{self, Body, Frame, Position, Record};
+use crate::record::{self, Body, Frame, Position};
 use crate::{Error, staging};
 use protocol::{Journal, Life, Offset, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,23 +110,26 @@ pub(crate) fn recover(
 ) -> Result<(Log, Journals, Recovered), Error> {
     let checkpoint = Checkpoint::read(&**disk)?;
     let is_new = checkpoint.is_none();
-    let checkpoint = checkpoint.unwrap_or_default();
-    let mut replay = Replay::begin(disk.clone(), checkpoint.ledgers)?;
+    let mut checkpoint = checkpoint.unwrap_or_default();
+    let ledgers = std::mem::take(&mut checkpoint.ledgers);
+    let mut replay = Replay::begin(disk.clone(), ledgers)?;
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
-    let is_other_boot = !is_new && scan.boot_id != boot_id;
+    let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
+    let is_other_boot = !is_new && *last_boot != boot_id;
     replay.settle_suspects(is_other_boot)?;
-
-    let number = scan.last_number.max(checkpoint.start.segment()) + 1;
-    let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
-    replay.close_gaps(&log, is_other_boot)?;
-    replay.fit_mirrors(&log)?;
+    replay.close_gaps(is_other_boot)?;
+    replay.fit_mirrors()?;
     replay.sync()?;
+
+    // The checkpoint comes before the segment it begins at, so that what it frees makes room.
+    let number = scan.last_number.max(checkpoint.start.segment()) + 1;
     let start = Position::new(number, 0);
     let ledgers = replay.journals.values().map(|(ledger, _)| ledger.clone()).collect();
-    Checkpoint { start, ledgers }.write(&**disk)?;
-    log.sync()?;
+    Checkpoint { start, boot_id, ledgers }.write(&**disk)?;
     clear(&**disk, &scan, number)?;
+    let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
+    log.sync()?;
     replay.find_orphans()?;
 
     let mut recovered = replay.recovered;
@@ -257,8 +260,7 @@ impl Replay {
         }
         if !is_good {
             let mark = mark(life, span);
-            let as_of = ledger.as_of;
-            ledger.apply(&Body::Damaged(mark), as_of);
+            fold(ledger, Body::Damaged(mark));
         }
         Ok(())
     }
@@ -294,14 +296,14 @@ impl Replay {
     }
 
     /// After another boot a head resumes at its ceiling: offsets below it may have been shown.
-    fn close_gaps(&mut self, log: &Log, is_other_boot: bool) -> Result<(), Error> {
+    fn close_gaps(&mut self, is_other_boot: bool) -> Result<(), Error> {
         for (ledger, mirror) in self.journals.values_mut() {
             if is_other_boot && ledger.ceiling > ledger.head {
                 if !ledger.spool_is_empty() {
-                    write(log, ledger, Body::Rolled(ledger.rolled()))?;
+                    fold(ledger, Body::Rolled(ledger.rolled()));
                 }
                 let lost = Span::between(ledger.head, ledger.ceiling);
-                write(log, ledger, Body::Lost(mark(ledger.life, lost)))?;
+                fold(ledger, Body::Lost(mark(ledger.life, lost)));
                 mirror.begin_file(lost.end())?;
                 self.recovered.lost.push((ledger.name.clone(), lost));
             }
@@ -310,7 +312,7 @@ impl Replay {
     }
 
     /// Cuts mirrors to their heads, frees what was evicted, and finds what is missing.
-    fn fit_mirrors(&mut self, log: &Log) -> Result<(), Error> {
+    fn fit_mirrors(&mut self) -> Result<(), Error> {
         for (ledger, mirror) in self.journals.values_mut() {
             mirror.truncate(ledger.head)?;
             let there: crate::spans::SpanSet = mirror.extents()?.into_iter().collect();
@@ -324,10 +326,14 @@ impl Replay {
                     true => Body::Evicted(mark(ledger.life, span)),
                     false => Body::Damaged(mark(ledger.life, span)),
                 };
-                write(log, ledger, body)?;
+                fold(ledger, body);
             }
-            for gap in ledger.local.gaps(Span::between(Offset::ZERO, ledger.head)) {
-                mirror.punch(gap)?;
+            // Evictions that were recorded, and whose bytes were not freed before the stop.
+            let slack = limits::BLOCK * 2 * (1 + ledger.local.iter().count() as u64);
+            if mirror.allocated()? > ledger.local.len() + slack {
+                for gap in ledger.local.gaps(Span::between(Offset::ZERO, ledger.head)) {
+                    mirror.free(gap)?;
+                }
             }
             let name = &ledger.name;
             let damaged = ledger.damaged.iter().map(|span| (name.clone(), span));
@@ -374,11 +380,10 @@ fn mark(life: Life, span: Span) -> record::Mark {
     record::Mark { life: life.get(), begin: span.begin().get(), end: span.end().get() }
 }
 
-fn write(log: &Log, ledger: &mut Ledger, body: Body) -> Result<(), Error> {
-    let record = Record { body: Some(body) };
-    let position = log.append(&record, Purpose::Mark)?;
-    ledger.apply(record.body.as_ref().expect("was just put in"), position);
-    Ok(())
+/// Folds in what recovery found out. No record says so: the checkpoint does.
+fn fold(ledger: &mut Ledger, body: Body) {
+    let as_of = ledger.as_of;
+    ledger.apply(&body, as_of);
 }
 
 fn staging_path(file: u64) -> PathBuf {

@@ -163,6 +163,10 @@ impl DiskFile for DryFile {
         self.under.as_ref().map_or(Ok(0), |under| under.allocated())
     }
 
+    fn is_held_elsewhere(&self) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -564,6 +564,10 @@ impl DiskFile for ForgetfulFile {
         Ok(self.disk.world().inode(self.number)?.taken.len() as u64 * SECTOR)
     }
 
+    fn is_held_elsewhere(&self) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

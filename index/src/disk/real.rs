@@ -167,6 +167,10 @@ impl DiskFile for RealFile {
         Ok(self.file.metadata()?.blocks() * 512)
     }
 
+    fn is_held_elsewhere(&self) -> io::Result<bool> {
+        super::lease::is_held_elsewhere(self.file.as_fd())
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
     }

@@ -151,13 +151,14 @@ impl Replica {
         self.mark(&mut state, evicted).map(Some)
     }
 
-    /// Frees the bytes of a span whose eviction is durable.
-    pub fn free(&self, span: Span) -> Result<(), Error> {
+    /// Frees the bytes of a span whose eviction is durable. `false` when a handle of an earlier life
+    /// of the mount may still read them: ask again later.
+    pub fn free(&self, span: Span) -> Result<bool, Error> {
         assert!(
             self.state().ledger.local.gaps(span) == [span],
             "only what the index has given up is freed"
         );
-        self.mirror.punch(span)
+        self.mirror.free(span)
     }
 
     /// A closed span's bytes do not have the checksum that the log gives them.

@@ -1,1 +1,40 @@
-//! Placeholder.
+//! The broker: it resolves, appends, reads, lists and applies, persists and evicts.
+//!
+//! A [`Broker`] joins the local half of each journal (crate `index`) with its stored half, under
+//! the specs of a key space (crate `cluster`). It opens no port: the doors call its methods, and
+//! [`client::Journals`] is one of them, for files made in the same process.
+//!
+//! Rooms: [`broker`] (open, close, look up), [`resolve`] (what a request means here), [`append`]
+//! (an append walks through types), [`read`] (local and stored bytes as one stream), [`specs`]
+//! (apply, create, delete), [`served`] and [`stored`] (one journal), [`stores`], [`persist`],
+//! [`evict`], [`driver`] (what runs by itself), [`journals`] (the trait for files).
+
+pub mod append;
+mod backing;
+mod blocking;
+pub mod broker;
+mod courant;
+mod driver;
+mod error;
+mod evict;
+mod fragments;
+mod gazette;
+mod http;
+mod journals;
+pub mod limits;
+mod persist;
+pub mod read;
+pub mod resolve;
+pub mod served;
+pub mod server;
+pub mod specs;
+mod stored;
+pub mod stores;
+
+pub use append::{Committed, Connection, Staged, Stager, Terms};
+pub use broker::{Broker, Config};
+pub use error::Error;
+pub use fragments::Page;
+pub use read::{Reader, Step};
+pub use resolve::{Ask, Resolution};
+pub use served::Served;

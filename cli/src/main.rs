@@ -1,2 +1,120 @@
-//! Placeholder.
-fn main() {}
+//! The program `courant`: brokers, mounts, and what operators ask of journals.
+
+mod commands;
+mod error;
+mod logging;
+mod output;
+mod progress;
+mod random;
+mod seams;
+mod selection;
+mod signals;
+mod size;
+mod specs;
+mod table;
+mod time;
+
+use clap::Parser;
+use commands::Command;
+use error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long work that nobody waits for may keep the program from ending.
+const LEFTOVERS_MAX: Duration = Duration::from_millis(500);
+
+const EXAMPLES: &str = "\
+Examples:
+  courant up                                  a broker in ./courant-data, its journals in ./journals
+  echo hello >> journals/log                  append, in another shell
+  tail -c +1 -f journals/log                  read, and follow
+  courant journals list                       what journals there are
+  courant journals read -b local/log          read the file `log` without the mount, and follow
+  courant umount journals                     take a mount away
+
+Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong usage.";
+
+/// Journals as files: append-only logs that `tail -f`, `>>`, grep and every other tool can use.
+#[derive(Parser, Debug)]
+#[command(name = "courant", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+struct Arguments {
+    /// What is logged to standard error: error, warn, info, debug, trace, or a filter such as
+    /// `broker=debug`.
+    #[arg(long, global = true, value_name = "LEVEL", env = "COURANT_LOG", alias = "log.level")]
+    log_level: Option<String>,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has had enough of it, as `head` does.
+        Err(Error::OutputClosed) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell when this fails too.
+            let _ = writeln!(io::stderr(), "courant: {}", error::line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Error> {
+    logging::start(arguments.log_level.as_deref(), arguments.command.is_daemon())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::io("start the runtime"))?;
+    let done = runtime.block_on(arguments.command.run());
+    runtime.shutdown_timeout(LEFTOVERS_MAX);
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_is_told_from_failure() {
+        // Case: arguments, and whether they are understood
+        let cases: [(&[&str], bool); 22] = [
+            (&["up"], true),
+            (&["up", "--data", "d", "--mount", "m", "--listen", "127.0.0.1:0"], true),
+            (&["up", "--durability", "memory", "--local-budget", "1G", "--min-free=64MiB"], true),
+            (&["up", "--durability", "sometimes"], false),
+            (&["up", "--listen", "no address"], false),
+            (&["up", "--local-budget", "1Q"], false),
+            (&["up", "--no-such-option"], false),
+            (&["serve", "--data", "d", "--listen", ":0"], true),
+            (&["serve", "--listen", ":0"], false),
+            (&["mount", "--broker", "http://h:1", "m"], true),
+            (&["mount"], false),
+            (&["umount", "m"], true),
+            (&["inspect", "d"], true),
+            (&["journals", "list", "-l", "name:prefix=local/", "-o", "json", "-L", "tag"], true),
+            (&["journals", "list", "-l", "a=b=,!"], false),
+            (&["journals", "append", "-l", "name=local/x", "--broker.address", "http://h:1"], true),
+            (&["journals", "append"], false),
+            (&["journals", "append", "local/x", "-l", "name=local/x"], false),
+            (&["journals", "read", "local/x", "-b", "--offset", "5"], true),
+            (&["journals", "read", "local/x", "--tail", "--offset", "5"], false),
+            (&["journals", "delete", "local/x", "--purge", "--dry-run"], true),
+            (&["no-such-command"], false),
+        ];
+        for (arguments, expected) in cases {
+            let line = ["courant"].iter().chain(arguments);
+            let parsed = Arguments::try_parse_from(line);
+            let kind = parsed.as_ref().err().map(clap::Error::exit_code);
+            assert_eq!(parsed.is_ok(), expected, "{arguments:?}: {kind:?}");
+            assert_eq!(kind, (!expected).then_some(2), "{arguments:?}");
+        }
+    }
+}

@@ -37,9 +37,11 @@ pub enum Error {
     Conflict(Journal, i64),
     #[error("not yet: {0}")]
     Later(String),
+    /// Nothing was done, or what was done bears being asked twice.
     #[error("the broker can't be reached: {0}")]
     Unreachable(String),
-    #[error("timed out; the append may or may not have been applied")]
+    /// Asking again could apply it twice; a writer with a sequence never gets this for one attempt.
+    #[error("no answer came; the append may or may not have been applied")]
     Unknown,
     #[error("{0} can't promise disk durability")]
     NoDisk(String),
@@ -53,7 +55,7 @@ impl Error {
     /// What can be done. Retry code looks at nothing else.
     pub fn remedy(&self) -> Remedy {
         match self {
-            Error::Later(_) | Error::Unreachable(_) | Error::Unknown => Remedy::Later,
+            Error::Later(_) | Error::Unreachable(_) => Remedy::Later,
             Error::Trimmed { .. } | Error::Lost { .. } | Error::Damaged { .. } => Remedy::Lost,
             Error::NotFound(_)
             | Error::Deleted(_)
@@ -68,6 +70,7 @@ impl Error {
             | Error::StaleSequence(..)
             | Error::Conflict(..)
             | Error::NoDisk(_)
+            | Error::Unknown
             | Error::Io(_)
             | Error::Protocol(_) => Remedy::Fix,
         }

@@ -41,7 +41,11 @@ impl Attr {
 
     pub(crate) fn file(options: &Options, inode: u64, may_write: bool) -> Attr {
         let mode = if may_write && !options.read_only { 0o666 } else { 0o444 };
-        Attr { kind: Kind::File, mode: permissions(options, mode), ..Self::directory(options, inode) }
+        Attr {
+            kind: Kind::File,
+            mode: permissions(options, mode),
+            ..Self::directory(options, inode)
+        }
     }
 }
 

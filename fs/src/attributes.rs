@@ -56,9 +56,7 @@ impl Filesystem {
             }
             Role::Control => self.control_attr(""),
             Role::Status => self.status_attr(),
-            Role::Placeholder(placeholder) => {
-                Attr::file(&self.options, placeholder.inode(), true)
-            }
+            Role::Placeholder(placeholder) => Attr::file(&self.options, placeholder.inode(), true),
             Role::Journal(shown, side) => {
                 let stat = self.stat(&shown).await?;
                 self.journal_attr(&shown, side, &stat).await

@@ -69,14 +69,14 @@ impl Filesystem {
     pub(crate) fn is_directory_surely(&self, path: &str) -> bool {
         path.is_empty()
             || self.directories.is_made(path)
-            || self.directories.implied(path, self.census()) == Some(true)
-            || !self.placeholders.below(&names::below(path)).is_empty()
+            || self.directories.implied(path, self.current_census()) == Some(true)
+            || self.placeholders.are_below(&names::below(path))
     }
 
     /// Whether names of journals go on below the path. That they do not is only believed of what
     /// was said since the last creation (`may_recall`): where the journal itself exists.
     pub(crate) async fn is_directory(&self, path: &str, may_recall: bool) -> Result<bool, Error> {
-        let census = self.census();
+        let census = self.current_census();
         match self.directories.implied(path, census) {
             Some(true) => return Ok(true),
             Some(false) if may_recall => return Ok(false),
@@ -87,7 +87,7 @@ impl Filesystem {
         Ok(is_implied)
     }
 
-    fn census(&self) -> u64 {
+    fn current_census(&self) -> u64 {
         *self.journals.census().borrow()
     }
 
@@ -122,8 +122,8 @@ impl Filesystem {
                 return Err(Error::NotEmpty);
             }
             if !fs.directories.is_made(&path) {
-                let is_file = fs.placeholders.get(&path).is_some()
-                    || fs.find_shown(&path).await?.is_some();
+                let is_file =
+                    fs.placeholders.get(&path).is_some() || fs.find_shown(&path).await?.is_some();
                 return Err(if is_file { Error::NotDirectory } else { Error::NotFound });
             }
             fs.directories.remove(&path);
@@ -222,10 +222,7 @@ impl Filesystem {
 
     fn control_entries(&self) -> Vec<DirEntry> {
         let follow = self.view_attr(View::Follow, "");
-        vec![
-            entry(names::FOLLOW.into(), follow),
-            entry(names::STATUS.into(), self.status_attr()),
-        ]
+        vec![entry(names::FOLLOW.into(), follow), entry(names::STATUS.into(), self.status_attr())]
     }
 
     /// The name of the tree for a file name in a directory of the plain view.

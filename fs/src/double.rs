@@ -71,6 +71,14 @@ impl Double {
         self.failures.lock().expect("no holder panics").push(error);
     }
 
+    /// Creates a journal of these bytes, as if from elsewhere: under any name.
+    pub fn put(&self, name: &str, content: &[u8]) {
+        let journal = Journal::new(name).expect("the test's name is one");
+        self.create_now(&journal);
+        self.append_now(&Append::new(journal, Bytes::copy_from_slice(content)))
+            .expect("a new journal takes bytes");
+    }
+
     /// Trims a journal's bytes below `first`.
     pub fn trim(&self, journal: &Journal, first: usize) {
         let mut table = self.table();
@@ -107,7 +115,8 @@ impl Double {
         let revision = table.created;
         let mirror = self.mirrors.as_ref().map(|directory| {
             let path = directory.join(format!("{revision}"));
-            let open = File::options().read(true).write(true).create(true).truncate(true).open(path);
+            let open =
+                File::options().read(true).write(true).create(true).truncate(true).open(path);
             Arc::new(open.expect("the test's directory takes files"))
         });
         let modified = table.tick();
@@ -336,7 +345,11 @@ impl Journals for Double {
         let table = self.table();
         let kept = table.journals.get(journal)?;
         let file = kept.mirror.clone()?;
-        (kept.first == 0).then(|| Loan { file, life: kept.life, pin: Box::new(Pin::new(&self.pins)) })
+        (kept.first == 0).then(|| Loan {
+            file,
+            life: kept.life,
+            pin: Box::new(Pin::new(&self.pins)),
+        })
     }
 
     fn space(&self) -> Space {

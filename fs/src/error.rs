@@ -37,6 +37,8 @@ pub enum Error {
     WouldBlock,
     #[error("the caller has a signal")]
     Interrupted,
+    #[error("the mount is being taken away")]
+    Unmounted,
     #[error("not supported here")]
     NotSupported,
     #[error("no such attribute")]
@@ -69,6 +71,7 @@ impl Error {
             Error::BadHandle => Errno::BADF,
             Error::WouldBlock => Errno::AGAIN,
             Error::Interrupted => Errno::INTR,
+            Error::Unmounted => Errno::NODEV,
             Error::NotSupported => Errno::OPNOTSUPP,
             Error::NoAttribute => Errno::NODATA,
             Error::DoesNotFit => Errno::RANGE,

@@ -5,10 +5,10 @@
 //! only spawned when it has to wait. All that it knows of journals is `client::Journals`; all that
 //! it knows of a kernel is [`Kernel`], which drops cached pages.
 //!
-//! The rooms: [`names`](mod@names) turns file names to journal names and back; `nodes` holds what the
-//! kernel looked up; `shown` is a journal as this mount shows it; `lookup`, `open`, `read`, `write`,
-//! `create`, `remove`, `directories` and `attributes` are the operations; `placeholders` are files
-//! without a byte. [`double`] is a `Journals` in memory for tests.
+//! The rooms: [`names`](mod@names) turns file names to journal names and back; `nodes` holds what
+//! the kernel looked up; `shown` is a journal as this mount shows it; `lookup`, `open`, `read`,
+//! `write`, `create`, `remove`, `directories`, `attributes` and `growth` are the operations;
+//! `placeholders` are files without a byte. [`double`] is a `Journals` in memory for tests.
 
 mod attr;
 mod attributes;
@@ -17,6 +17,7 @@ mod directories;
 pub mod double;
 mod error;
 mod filesystem;
+mod growth;
 mod handles;
 mod handover;
 mod kernel;
@@ -39,6 +40,7 @@ pub use attr::{Attr, Kind};
 pub use attributes::Seek;
 pub use error::Error;
 pub use filesystem::{Caller, Filesystem, Usage, Wait};
+pub use growth::Followed;
 pub use handles::{DirEntry, HandleId, Opened, Way};
 pub use kernel::Kernel;
 pub use lookup::Entry;

@@ -60,11 +60,7 @@ fn is_plain(char: char) -> bool {
 
 /// `directory` and the component below it; the root is empty.
 pub(crate) fn join(directory: &str, component: &str) -> String {
-    if directory.is_empty() {
-        component.to_owned()
-    } else {
-        format!("{directory}/{component}")
-    }
+    if directory.is_empty() { component.to_owned() } else { format!("{directory}/{component}") }
 }
 
 /// What the names of all journals in a directory begin with, after the mount's prefix.

@@ -108,11 +108,8 @@ struct Known {
 
 impl Nodes {
     pub(crate) fn new() -> Self {
-        let mut table = Table {
-            by_id: BTreeMap::new(),
-            by_key: BTreeMap::new(),
-            next: NodeId::ROOT.0,
-        };
+        let mut table =
+            Table { by_id: BTreeMap::new(), by_key: BTreeMap::new(), next: NodeId::ROOT.0 };
         table.remember(Role::Directory(View::Plain, String::new()));
         Nodes(Mutex::new(table))
     }

@@ -4,6 +4,7 @@ use crate::handles::{Handle, Kept};
 use crate::nodes::{Node, Role, Side};
 use crate::shown::Shown;
 use crate::{Caller, Error, Filesystem, HandleId, NodeId, Opened, Wait, Way};
+use client::Loan;
 use rustix::fs::OFlags;
 use std::sync::Arc;
 
@@ -86,7 +87,8 @@ impl Filesystem {
         let loan = (!read_write && self.has_passthrough())
             .then(|| self.journals.lend(shown.journal()))
             .flatten()
-            .filter(|loan| loan.life == shown.life() && shown.lend(&loan.file));
+            .filter(|loan| loan.life == shown.life())
+            .and_then(|loan| Some(Loan { file: shown.lend(&loan.file)?, ..loan }));
         let Some(loan) = loan else {
             self.handover.send(caller.thread, shown.life());
             return Err(Error::Stale);

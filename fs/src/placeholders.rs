@@ -86,6 +86,16 @@ impl Placeholders {
         Ok(())
     }
 
+    /// Whether any name begins with `prefix`.
+    pub(crate) fn are_below(&self, prefix: &str) -> bool {
+        let table = self.table();
+        table
+            .by_name
+            .range(prefix.to_owned()..)
+            .next()
+            .is_some_and(|(name, _)| name.starts_with(prefix))
+    }
+
     /// Names and inodes of those whose names begin with `prefix`.
     pub(crate) fn below(&self, prefix: &str) -> Vec<(String, u64)> {
         let table = self.table();

@@ -104,44 +104,6 @@ impl Filesystem {
             self.grown(shown, offset).await?;
         }
     }
-
-    /// Waits until a byte at `offset` is there. It has no limit of its own: whoever waits is held,
-    /// and can be given up by dropping this.
-    async fn grown(&self, shown: &Shown, offset: Offset) -> Result<(), Error> {
-        let waited = self.journals.grown(shown.journal(), shown.life(), offset).await;
-        match waited {
-            Ok(stat) if stat.life == shown.life() => Ok(()),
-            Ok(_) | Err(client::Error::NotFound(_)) => Err(Error::Stale),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Whether a read through the handle would be answered at once: `poll(2)`.
-    pub fn is_readable(self: &Arc<Self>, handle: HandleId) -> Wait<bool> {
-        let fs = self.clone();
-        Box::pin(async move {
-            let handle = fs.handles.get(handle)?;
-            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(true) };
-            match fs.stat(&shown).await {
-                Ok(stat) => Ok(stat.head.as_u64() > handle.position()),
-                // The read is told what is wrong, at once.
-                Err(_) => Ok(true),
-            }
-        })
-    }
-
-    /// Waits until `is_readable`.
-    pub fn readable(self: &Arc<Self>, handle: HandleId) -> Wait<()> {
-        let fs = self.clone();
-        Box::pin(async move {
-            let handle = fs.handles.get(handle)?;
-            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(()) };
-            let position = Offset::try_from(handle.position()).map_err(client::Error::from)?;
-            // The handle may be released meanwhile; what it pins is not held for this.
-            drop(handle);
-            fs.grown(&shown, position).await
-        })
-    }
 }
 
 /// The part of a text that a read asks for.

@@ -36,11 +36,7 @@ impl Filesystem {
     }
 
     /// Renames a placeholder to a name that no journal has.
-    pub fn rename(
-        self: &Arc<Self>,
-        from: (NodeId, &[u8]),
-        to: (NodeId, &[u8]),
-    ) -> Wait<()> {
+    pub fn rename(self: &Arc<Self>, from: (NodeId, &[u8]), to: (NodeId, &[u8])) -> Wait<()> {
         let fs = self.clone();
         let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
         Box::pin(async move {

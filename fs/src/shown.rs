@@ -17,10 +17,10 @@ pub(crate) type Lent = dyn AsFd + Send + Sync;
 /// One life of a journal, seen through any of its nodes.
 ///
 /// **Fills.** `sendfile`, `splice`, `MAP_PRIVATE` and readahead go through the kernel's page cache
-/// even where reads do not. A page filled at the head holds NULs after it, and shows them as soon as
-/// the kernel believes in a larger size. So after the first fill no reply tells a size before the
-/// pages that were filled at the last told size are dropped ([`Shown::publish`]). Reads are bounded
-/// by what is readable and never by what was told.
+/// even where reads do not. A page filled at the head holds NULs after it, and shows them as soon
+/// as the kernel believes in a larger size. So after the first fill no reply tells a size before
+/// the pages that were filled at the last told size are dropped ([`Shown::publish`]). Reads are
+/// bounded by what is readable and never by what was told.
 pub(crate) struct Shown {
     journal: Journal,
     life: Life,
@@ -99,15 +99,15 @@ impl Shown {
         *told = head;
     }
 
-    /// Notes the mirror that a handle is about to be opened on. `false` when handles are open on
-    /// another file: the kernel allows one file a node.
-    pub(crate) fn lend(&self, file: &Arc<Lent>) -> bool {
+    /// The mirror to open another handle on: the one that open handles have, if it is the same
+    /// file. `None` when they have another, since the kernel allows one file a node.
+    pub(crate) fn lend(&self, file: &Arc<Lent>) -> Option<Arc<Lent>> {
         let mut lent = self.lent.lock().expect("no holder panics");
         if let Some(open) = lent.as_ref().and_then(Weak::upgrade) {
-            return same_file(&open, file);
+            return same_file(&open, file).then_some(open);
         }
         *lent = Some(Arc::downgrade(file));
-        true
+        Some(file.clone())
     }
 
     /// The size of the lent mirror, where passthrough reads end; `None` when no handle is open.
@@ -138,6 +138,11 @@ struct Lives {
 }
 
 impl Gallery {
+    /// The journal of a life, if any node shows it.
+    pub(crate) fn shown(&self, life: Life) -> Option<Arc<Shown>> {
+        self.0.lock().expect("no holder panics").shown.get(&life).and_then(Weak::upgrade)
+    }
+
     pub(crate) fn show(&self, journal: &Journal, life: Life) -> Arc<Shown> {
         let mut lives = self.0.lock().expect("no holder panics");
         if let Some(shown) = lives.shown.get(&life).and_then(Weak::upgrade) {

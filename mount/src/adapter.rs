@@ -2,16 +2,18 @@
 
 use crate::answer::Answers;
 use crate::convert::{TTL, entry, errno, file_type};
+use crate::hold::Holds;
 use crate::opener::{self, Opener};
 use crate::polls::{self, Polls};
 use crate::replies::{GENERATION, attributes, empty, found, valued};
+use bytes::Bytes;
 use fs::{Caller, Filesystem, HandleId, NodeId, ReadAt, Seek, WriteAt};
 use fuser::{
-    AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, FopenFlags,
-    INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenFlags, PollEvents, PollFlags,
-    PollNotifier, RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite,
-    ReplyXattr, Request, TimeOrNow, WriteFlags,
+    AccessFlags, BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, FopenFlags, INodeNo,
+    InitFlags, IoctlFlags, KernelConfig, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier,
+    RenameFlags, ReplyAttr, ReplyBmap, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::{FileType, OFlags};
 use std::ffi::OsStr;
@@ -38,13 +40,14 @@ pub struct Adapter {
     answers: Answers,
     opener: Arc<Opener>,
     polls: Arc<Polls>,
+    holds: Arc<Holds>,
     stack_depth: u32,
 }
 
 impl Adapter {
-    pub fn new(fs: Arc<Filesystem>, answers: Answers, stack_depth: u32) -> Self {
+    pub fn new(fs: Arc<Filesystem>, answers: Answers, holds: Arc<Holds>, stack_depth: u32) -> Self {
         let opener = Arc::new(Opener::new(fs.clone()));
-        Adapter { fs, answers, opener, polls: Arc::default(), stack_depth }
+        Adapter { fs, answers, opener, polls: Arc::default(), holds, stack_depth }
     }
 
     /// Passthrough, if the kernel can; else every journal is read through us.
@@ -99,12 +102,21 @@ impl fuser::Filesystem for Adapter {
 
     fn getattr(
         &self,
-        _request: &Request,
+        request: &Request,
         node: INodeNo,
-        _handle: Option<FileHandle>,
+        handle: Option<FileHandle>,
         reply: ReplyAttr,
     ) {
-        self.answers.answer(self.fs.getattr(NodeId(node.0)), attributes(reply));
+        let (node, thread) = (NodeId(node.0), request.pid());
+        let getting = self.fs.getattr(node);
+        // One with a handle comes from lseek(SEEK_END), under the inode lock: holding it would stop
+        // every writer of the file.
+        if handle.is_some() {
+            return self.answers.answer(getting, attributes(reply));
+        }
+        let holds = self.holds.clone();
+        let getting = async move { holds.getattr(thread, node, getting.await?).await };
+        self.answers.answer(Box::pin(getting), attributes(reply));
     }
 
     fn setattr(
@@ -234,7 +246,7 @@ impl fuser::Filesystem for Adapter {
 
     fn read(
         &self,
-        _request: &Request,
+        request: &Request,
         _node: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -251,10 +263,17 @@ impl fuser::Filesystem for Adapter {
             // read(2) always has one; what fills the page cache never has.
             fills: lock_owner.is_none(),
         };
-        self.answers.answer(self.fs.read(read), move |answer| match answer {
+        let answer = move |answer: Result<Bytes, fs::Error>| match answer {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(errno(&error)),
-        });
+        };
+        let reading = self.fs.read(read);
+        if !self.fs.waits_at_head(read.handle) {
+            return self.answers.answer(reading, answer);
+        }
+        let (holds, thread) = (self.holds.clone(), request.pid());
+        let reading = async move { holds.read(thread, reading).await };
+        self.answers.answer(Box::pin(reading), answer);
     }
 
     fn write(

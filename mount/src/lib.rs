@@ -1,15 +1,18 @@
 //! The FUSE adapter: decode, hand to `fs`, reply.
 //!
 //! No FUSE thread ever blocks. A reply is computed on the FUSE thread when nothing has to be waited
-//! for; else the parked reply goes with a task ([`answer`](mod@answer)). [`adapter`] is fuser's
-//! trait, [`backing`] the files that the kernel reads itself, [`pages`] the kernel's page cache,
-//! [`session`] a mount from its start to its end. [`mountpoint`] is the directory that is mounted
-//! on, [`proc`] what /proc tells of callers.
+//! for; else the parked reply goes with a task (`answer`). `adapter` is fuser's
+//! trait, `opener` and `backing` give it files that it reads itself, `pages` is its page cache,
+//! `hold` and `watch` keep those who wait for growth and let them go, `session` is a mount from its
+//! start to its end. [`mountpoint`] is the directory that is mounted on, [`proc`] what /proc tells
+//! of callers.
 
 mod adapter;
 mod answer;
+mod askers;
 mod backing;
 mod convert;
+mod hold;
 pub mod mountpoint;
 mod opener;
 mod pages;
@@ -17,5 +20,6 @@ mod polls;
 pub mod proc;
 mod replies;
 mod session;
+mod watch;
 
 pub use session::{Error, MountHandle, Settings, serve, stack_depth};

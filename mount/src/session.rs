@@ -2,7 +2,8 @@
 
 use crate::adapter::Adapter;
 use crate::answer::Answers;
-use crate::mountpoint::{self, Attached, MountPoint};
+use crate::hold::Holds;
+use crate::mountpoint::{self, Attached, MountPoint, table};
 use crate::pages::Pages;
 use fs::Filesystem;
 use fuser::{Config, Session, SessionACL};
@@ -10,11 +11,16 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// Type number of overlayfs (linux/magic.h).
 const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
+
+/// How often the mount table is read to see whether the mount is still there.
+const REMOVAL_PACE: Duration = Duration::from_secs(1);
 
 /// Why a mount did not start.
 #[derive(Debug, thiserror::Error)]
@@ -64,8 +70,14 @@ pub fn serve(
     let mut config = Config::default();
     config.n_threads = Some(settings.threads);
 
+    let closing = watch::Sender::new(false);
+    let holds = Arc::new(Holds::new(fs.clone(), attached.mnt_id(), closing.subscribe()));
+    let background = [
+        runtime.spawn(holds.watches().clone().run()),
+        runtime.spawn(notice_removal(attached.mnt_id(), closing.clone())),
+    ];
     let answers = Answers::new(runtime.clone());
-    let adapter = Adapter::new(fs.clone(), answers, settings.stack_depth);
+    let adapter = Adapter::new(fs.clone(), answers, holds, settings.stack_depth);
     let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
     fs.attach(Arc::new(Pages::new(session.notifier(), runtime)));
 
@@ -74,15 +86,33 @@ pub fn serve(
         if let Err(error) = session.run() {
             tracing::error!(%error, "the mount is no longer served");
         }
+        background.iter().for_each(JoinHandle::abort);
         end.send_replace(true);
     };
     thread::Builder::new().name("mount".into()).spawn(serving).map_err(Error::Thread)?;
-    Ok(MountHandle { attached: Some(attached), ended })
+    Ok(MountHandle { attached: Some(attached), closing, ended })
+}
+
+/// Lets go what is held once somebody else takes the mount away: a lazy unmount waits for handles
+/// that are open, and a reader at the head would keep its own open for ever.
+async fn notice_removal(mnt_id: u64, closing: watch::Sender<bool>) {
+    let is_there = || match table::read() {
+        Ok(mounts) => mounts.iter().any(|mount| mount.id == mnt_id),
+        Err(error) => {
+            tracing::warn!(%error, "can't tell whether the mount is still there");
+            true
+        }
+    };
+    while is_there() {
+        tokio::time::sleep(REMOVAL_PACE).await;
+    }
+    closing.send_replace(true);
 }
 
 /// A mount that is served. Dropping it unmounts.
 pub struct MountHandle {
     attached: Option<Attached>,
+    closing: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
 }
 
@@ -98,9 +128,11 @@ impl MountHandle {
         let _gone = self.ended.wait_for(|ended| *ended).await;
     }
 
-    /// Takes the mount away. Handles that are open stay served until they are closed or the process
-    /// ends, so the caller decides how long to wait for [`MountHandle::ended`].
+    /// Answers what is held, and takes the mount away. Handles that are open stay served until they
+    /// are closed or the process ends, so the caller decides how long to wait for
+    /// [`MountHandle::ended`].
     pub fn unmount(&mut self) {
+        self.closing.send_replace(true);
         drop(self.attached.take());
     }
 }

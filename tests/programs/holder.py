@@ -2,9 +2,9 @@
 
 holder.py MOUNT NAME
 
-Prints `held`, waits for a line on standard input, and then says what is left, as JSON: `read` and
-`mapping` are `right` (a prefix of what was there, which `length` tells), `wrong`, or the error's name;
-`stat`, `write` and `directory` are `done` or the error's name.
+Prints `held`, waits for the end of standard input, and then says what is left, as JSON: `read` and
+`mapping` are `right` (a prefix of what was there, which `length` tells), `wrong`, or the name of
+the error; `stat`, `write` and `directory` are `done` or the name of the error.
 """
 import errno
 import json

@@ -2,8 +2,8 @@
 
 http_writer.py HOST:PORT PATH WRITER FIRST
 
-The records are those of src/model.rs. Prints `ack NUMBER` for each success, and at the first failure
-`fail NUMBER CAUSE`, and ends with 1.
+The records are those of src/model.rs. Prints `ack NUMBER` for each success, and at the first
+failure `fail NUMBER CAUSE`, and ends with 1.
 """
 import http.client
 import itertools

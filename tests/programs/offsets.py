@@ -1,4 +1,4 @@
-"""Writes to two files of one journal in all the ways that are not O_APPEND, and says what came of it.
+"""Writes to two files of one journal in the ways that are not O_APPEND, and says what came of it.
 
 offsets.py FILE1 FILE2
 

@@ -3,7 +3,7 @@
 
 use crate::ground;
 use mount::mountpoint::table::{self, Mount};
-use rustix::mount::{UnmountFlags, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ impl MountDir {
         &self.path
     }
 
-    /// The mounts that lie here: one while a daemon serves it.
+    /// The mounts that lie here, of whatever kind: one while a daemon serves it.
     pub fn mounts(&self) -> Vec<Mount> {
         let mut mounts = table::read().expect("/proc/self/mountinfo is readable");
         mounts.retain(|mount| mount.point == self.path);
@@ -46,12 +46,10 @@ impl Default for MountDir {
 
 impl Drop for MountDir {
     fn drop(&mut self) {
-        let mounts = self.mounts();
-        for _ in &mounts {
-            let _ = unmount(&self.path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
-        }
-        for mount in mounts {
+        for mount in self.mounts() {
+            // Before it is unmounted: then another test's mount may get its number.
             abort(&mount);
+            let _ = unmount(&self.path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW);
         }
         if !self.mounts().is_empty() {
             // Removing the folder would delete what the mount shows.
@@ -60,10 +58,40 @@ impl Drop for MountDir {
     }
 }
 
-/// Ends the connection, if it still is one: a process that waits for a daemon which never answers
-/// is freed by nothing else. The directory of a connection goes with its last open file.
-fn abort(mount: &Mount) {
-    let connections = Path::new(CONNECTIONS);
-    let abort = connections.join(mount.device.1.to_string()).join("abort");
+/// Ends the connection of a mount: a process that waits for a daemon which never answers is freed
+/// by nothing else.
+fn abort(found: &Mount) {
+    let abort = Path::new(CONNECTIONS).join(found.device.1.to_string()).join("abort");
+    if !abort.exists() {
+        // Where no init system did it.
+        let _ = mount("fusectl", CONNECTIONS, "fusectl", MountFlags::empty(), None);
+    }
     let _ = std::fs::write(abort, "1");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patience;
+    use crate::running::Running;
+    use ::mount::mountpoint::MountPoint;
+    use std::process::Command;
+
+    #[test]
+    fn a_daemon_that_never_answers_leaves_no_mount_and_no_waiting_process() {
+        let directory = MountDir::new();
+        let point = MountPoint::claim(directory.path()).unwrap();
+        // The connection stays open, as with a daemon that hangs, and nobody serves it.
+        let (_device, attached) = point.attach().unwrap();
+        std::mem::forget(attached);
+        assert_eq!(directory.mounts().len(), 1);
+        let mut waiting = Running::start(Command::new("stat").arg(directory.path()));
+        patience::pause(std::time::Duration::from_millis(200));
+        assert_eq!(waiting.ended(), None);
+
+        let path = directory.path().to_path_buf();
+        drop(directory);
+        patience::until("the waiting process ends", || waiting.ended().is_some());
+        assert!(table::read().unwrap().iter().all(|mount| mount.point != path));
+    }
 }

@@ -23,8 +23,8 @@ struct Load {
 }
 
 /// The load: small and large appends, two writers of one journal, and one that goes past the mount.
-/// HTTP appends are synced before they are acknowledged; those of the mount are not, and outlive the
-/// process all the same.
+/// HTTP appends are synced before they are acknowledged; those of the mount are not, and outlive
+/// the process all the same.
 const LOAD: [Load; 4] = [
     Load { journal: "small", fill: 60, over_http: false },
     Load { journal: "small", fill: 3000, over_http: false },

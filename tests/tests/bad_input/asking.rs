@@ -1,5 +1,5 @@
-//! Requests that can't succeed: names that no journal can have, journals that are not there, offsets
-//! that are gone, and bytes that are no protocol.
+//! Requests that can't succeed: names that no journal can have, journals that are not there,
+//! offsets that are gone, and bytes that are no protocol.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! Bad input of every kind: a clear complaint of one line, the right exit code or errno, and nothing
-//! lost.
+//! Bad input of every kind: a clear complaint of one line, the right exit code or errno, and
+//! nothing lost.
 
 #![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
 

@@ -159,9 +159,9 @@ fn t06_programs_that_would_change_old_bytes_fail_and_leave_nothing_behind() {
     // Case: each program fails at its first step, and says so.
     let lines = [
         "echo gone > log",
-        "cp /etc/hostname log",
+        "cp /etc/passwd log",
         "sed -i s/kept/gone/ log",
-        "rsync --whole-file /etc/hostname log",
+        "rsync --whole-file /etc/passwd log",
         "mv log other",
         "ln log other",
         "rm -f log",

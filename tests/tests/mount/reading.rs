@@ -83,7 +83,7 @@ const FOLLOWERS: [(&str, &str); 8] = [
     ("tail -F", "exec tail -n +1 -F \"$1\""),
     ("tail -c", "exec tail -c +1 -f \"$1\""),
     ("busybox tail", "exec busybox tail -n +1 -f \"$1\""),
-    ("less +F", "exec python3 \"$3\" less +F \"$1\""),
+    ("less +F", "exec python3 \"$3\" less -d +F \"$1\""),
     ("tail on a terminal", "exec python3 \"$3\" tail -n +1 -f \"$1\""),
     ("cat of the follow view", "exec cat \"$2\""),
     ("grep of the follow view", "exec grep --line-buffered '' \"$2\""),

@@ -1,0 +1,396 @@
+//! An append, as a walk through types: a step out of order does not compile.
+//!
+//! ```text
+//! Resolution -> Stager -> Staged   content complete, in memory or on disk, within the limits
+//!            -> Held               the journal's one writer turn, in the order of asking
+//!            -> Synced             peers agree on the head; alone there are none
+//!            -> Checked            offset, registers, flags, the writer's sequence
+//!            -> Sent               to the peers
+//!            -> Recorded           in the commit log: from here on it happens
+//!            -> Committed          in the mirror, head published, as durable as was asked
+//! ```
+//!
+//! Staging comes first, so that a slow client holds nothing but its own bytes. What is dropped
+//! before `Recorded` never happened; what is dropped after it happens all the same.
+
+mod budget;
+mod check;
+mod stage;
+mod suspend;
+
+pub use budget::Budget;
+pub(crate) use stage::Staging;
+pub use stage::{Connection, Stager};
+
+use crate::blocking::off_thread;
+use crate::resolve::is_suspended;
+use crate::{Ask, Broker, Error, Resolution, Served};
+use bytes::Bytes;
+use check::Verdict;
+use client::{Durability, Writer};
+use index::{Commit, Content, DataDir, Entry, Turn};
+use protocol::request::{AppendRequest, AppendSuspend};
+use protocol::{Codec, Header, LabelSet, Life, Offset, Selector, Span, Sum, SuspendLevel};
+use stage::Held as Room;
+use std::sync::Arc;
+
+/// What an append asks for, beside its content.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// The life that is meant, where the caller holds a handle.
+    pub life: Option<Life>,
+    /// The append happens only if the journal ends here.
+    pub offset: Option<Offset>,
+    pub check_registers: Option<Selector>,
+    pub union_registers: Option<LabelSet>,
+    pub subtract_registers: Option<LabelSet>,
+    pub writer: Option<Writer>,
+    pub suspend: AppendSuspend,
+    /// `None`: as the broker is configured.
+    pub durability: Option<Durability>,
+    /// Whether the answer shall have the SHA1 of the content.
+    pub needs_sum: bool,
+}
+
+impl From<AppendRequest> for Terms {
+    /// Gazette's request: its answer has a sum.
+    fn from(request: AppendRequest) -> Self {
+        Terms {
+            offset: request.offset,
+            check_registers: request.check_registers,
+            union_registers: request.union_registers,
+            subtract_registers: request.subtract_registers,
+            suspend: request.suspend,
+            needs_sum: true,
+            ..Terms::default()
+        }
+    }
+}
+
+impl Terms {
+    /// Whether the append would set or clear registers.
+    pub(crate) fn changes_registers(&self) -> bool {
+        self.union_registers.is_some() || self.subtract_registers.is_some()
+    }
+}
+
+/// What an append is about, from its begin to its end.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub broker: Broker,
+    pub served: Arc<Served>,
+    pub terms: Terms,
+}
+
+impl Target {
+    fn is_disk(&self) -> bool {
+        let durability = self.terms.durability.unwrap_or(self.broker.shared.config.durability);
+        durability == Durability::Disk
+    }
+}
+
+/// Content that is complete. Nothing is decided yet.
+#[derive(Debug)]
+pub struct Staged {
+    target: Target,
+    content: Content,
+    sum: Option<Sum>,
+    /// The room that the content takes, given back when the append is over.
+    room: Room,
+}
+
+/// An append whose turn it is: no other append of the journal goes on while it lives.
+#[derive(Debug)]
+pub struct Held {
+    staged: Staged,
+    turn: Turn,
+}
+
+/// An append whose replicas agree on where the journal ends.
+#[derive(Debug)]
+pub struct Synced {
+    held: Held,
+}
+
+/// An append that may happen.
+#[derive(Debug)]
+pub struct Checked {
+    held: Held,
+    verdict: Verdict,
+}
+
+/// An append whose content the peers have.
+#[derive(Debug)]
+pub struct Sent {
+    checked: Checked,
+}
+
+/// An append that happens, whoever still waits for it. The next one has the turn.
+#[derive(Debug)]
+pub struct Recorded {
+    target: Target,
+    sum: Option<Sum>,
+    registers: LabelSet,
+    outcome: Outcome,
+    _room: Room,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    New(Commit),
+    /// It happened before, or there was nothing to record.
+    Old(Span, bool),
+}
+
+/// An append that happened, as durable as was asked.
+#[derive(Debug, Clone)]
+pub struct Committed {
+    pub life: Life,
+    pub span: Span,
+    /// The content's SHA1, if asked for. That of no bytes is the sum of the empty string.
+    pub sum: Option<Sum>,
+    /// The codec by which the journal's fragments are compressed.
+    pub codec: Codec,
+    /// The registers after the append.
+    pub registers: LabelSet,
+    /// The writer's sequence was there already: `span` is that of the first time.
+    pub is_repeated: bool,
+    pub durability: Durability,
+    /// For the answer: who appended, at a revision no older than the append.
+    pub header: Header,
+}
+
+impl Broker {
+    /// Begins an append: resumes a suspended journal where the request says so, and refuses early
+    /// what can't happen.
+    ///
+    /// `connection` bounds what its client may stage; see [`Broker::connection`].
+    pub async fn begin_append(
+        &self,
+        resolution: Resolution,
+        terms: Terms,
+        connection: &Arc<Connection>,
+    ) -> Result<Stager, Error> {
+        let resolution = self.resume(resolution, terms.suspend).await?;
+        let served = resolution.served()?.clone();
+        suspend::check(&served, &terms)?;
+        let target = Target { broker: self.clone(), served, terms };
+        check::early(&target)?;
+        Ok(Stager::new(target, connection.clone()))
+    }
+
+    /// Appends content that is complete and in memory.
+    pub async fn append_bytes(
+        &self,
+        resolution: Resolution,
+        terms: Terms,
+        content: Bytes,
+    ) -> Result<Committed, Error> {
+        let resolution = self.resume(resolution, terms.suspend).await?;
+        let served = resolution.served()?.clone();
+        suspend::check(&served, &terms)?;
+        self.append_to(served, terms, content).await
+    }
+
+    /// The same for a journal that was looked up. Without anything to wait for it is done at the
+    /// first poll.
+    pub(crate) async fn append_to(
+        &self,
+        served: Arc<Served>,
+        terms: Terms,
+        content: Bytes,
+    ) -> Result<Committed, Error> {
+        let target = Target { broker: self.clone(), served, terms };
+        check::early(&target)?;
+        Staged::whole(target, content)?.commit().await
+    }
+
+    /// Gives a client room for its appends. Each of its connections takes one.
+    pub fn connection(&self) -> Arc<Connection> {
+        self.shared.staging.connection()
+    }
+
+    /// A journal that is suspended in full is resumed by an append that says so, and goes on at
+    /// the offset at which it was suspended.
+    async fn resume(
+        &self,
+        resolution: Resolution,
+        suspend: AppendSuspend,
+    ) -> Result<Resolution, Error> {
+        let Some(served) = &resolution.served else { return Ok(resolution) };
+        if suspend::level(served) == SuspendLevel::None || suspend != AppendSuspend::Resume {
+            return Ok(resolution);
+        }
+        self.resume_journal(served).await?;
+        self.resolve(&Ask::new(resolution.journal)).await
+    }
+}
+
+impl Staged {
+    /// Takes the journal's writer turn. Waits for the first listing of a journal without local
+    /// records, since until then nobody knows where it ends.
+    pub async fn hold(self) -> Result<Held, Error> {
+        let served = &self.target.served;
+        if !served.is_known() {
+            served.stored().wait_listed(served).await?;
+        }
+        let turn = served.replica().turn().await;
+        Ok(Held { staged: self, turn })
+    }
+
+    /// The whole rest of the way.
+    pub async fn commit(self) -> Result<Committed, Error> {
+        let checked = self.hold().await?.synced().await?.check()?;
+        checked.send().await?.record().await?.committed().await
+    }
+}
+
+impl Held {
+    /// Brings the replicas to one head. Alone there is nobody to agree with, but a journal that
+    /// was suspended goes on no lower than it stopped.
+    pub async fn synced(self) -> Result<Synced, Error> {
+        suspend::skip_to_suspended(&self.staged.target, &self.turn)?;
+        suspend::suspend(&self.staged.target, &self.turn).await?;
+        Ok(Synced { held: self })
+    }
+}
+
+impl Synced {
+    /// Decides, by what is true under the turn.
+    pub fn check(self) -> Result<Checked, Error> {
+        let held = self.held;
+        let verdict = check::under_turn(&held.staged.target, &held.turn, &held.staged.content)?;
+        Ok(Checked { held, verdict })
+    }
+}
+
+impl Checked {
+    /// Sends the content to the peers.
+    pub async fn send(self) -> Result<Sent, Error> {
+        Ok(Sent { checked: self })
+    }
+}
+
+impl Sent {
+    /// Writes the append into the commit log and gives the turn to the next one.
+    pub async fn record(self) -> Result<Recorded, Error> {
+        let Checked { held: Held { staged, turn }, verdict } = self.checked;
+        let Staged { target, content, sum, room } = staged;
+        let (registers, outcome) = match verdict {
+            Verdict::Repeated(span) => (turn.registers(), Outcome::Old(span, true)),
+            Verdict::Nothing(head) => (turn.registers(), Outcome::Old(Span::at(head, 0), false)),
+            Verdict::Append { registers, after } => {
+                let writer = target.terms.writer.map(|writer| (writer.id, writer.sequence));
+                let entry = Entry { content, registers, writer, is_disk: target.is_disk() };
+                let commit = record(&target.broker.shared.data, turn, entry).await?;
+                (after, Outcome::New(commit))
+            }
+        };
+        Ok(Recorded { target, sum, registers, outcome, _room: room })
+    }
+}
+
+/// Records an append: a short one on this thread, so that it may be done at the first poll.
+async fn record(data: &Arc<DataDir>, mut turn: Turn, entry: Entry) -> Result<Commit, Error> {
+    let content = match &entry.content {
+        Content::Memory(content) => content.clone(),
+        // Staged content is copied into the mirror, which takes as long as it is long.
+        Content::Staged(_) => {
+            let data = data.clone();
+            let recorded = off_thread(move || data.prepare_log().and_then(|()| turn.record(entry)));
+            return Ok(recorded.await?);
+        }
+    };
+    let again = Entry {
+        content: Content::Memory(content),
+        registers: entry.registers.clone(),
+        writer: entry.writer,
+        is_disk: entry.is_disk,
+    };
+    match turn.record(entry) {
+        // The log's next segment may not be written yet: the disk is not full before it can't be.
+        Err(error) if error.is_full() => {
+            let data = data.clone();
+            let recorded = off_thread(move || match data.prepare_log() {
+                Ok(()) => turn.record(again),
+                Err(_) => Err(error),
+            });
+            Ok(recorded.await?)
+        }
+        recorded => Ok(recorded?),
+    }
+}
+
+impl Recorded {
+    /// Waits until the append is published, and durable where that was asked.
+    pub async fn committed(self) -> Result<Committed, Error> {
+        let target = &self.target;
+        let is_disk = target.is_disk();
+        let (span, is_repeated) = match self.outcome {
+            Outcome::New(commit) => match commit.done().await {
+                Ok(span) => (span, false),
+                Err(_) if target.served.replica().watch().borrow().is_gone => {
+                    return Err(Error::Deleted(target.served.journal().clone()));
+                }
+                Err(error) => return Err(error.into()),
+            },
+            Outcome::Old(span, is_repeated) => {
+                target.broker.published(&target.served, span.end(), is_disk).await?;
+                (span, is_repeated)
+            }
+        };
+        Ok(Committed {
+            life: target.served.life(),
+            span,
+            sum: self.sum,
+            codec: target.served.entry().spec.fragment.codec,
+            registers: self.registers,
+            is_repeated,
+            durability: if is_disk { Durability::Disk } else { Durability::Memory },
+            header: target.broker.resolve_now(target.served.journal()).header,
+        })
+    }
+}
+
+impl Broker {
+    /// Waits until every byte below `below` is durable on disk.
+    pub async fn sync(&self, served: &Arc<Served>, below: Offset) -> Result<(), Error> {
+        if served.replica().synced() >= below {
+            return Ok(());
+        }
+        let mut turn = served.replica().turn().await;
+        if served.replica().synced() >= below {
+            return Ok(());
+        }
+        // An append of nothing waits for the same sync as those before it.
+        let content = Content::Memory(Bytes::new());
+        let entry = Entry { content, registers: None, writer: None, is_disk: true };
+        let commit = turn.record(entry)?;
+        drop(turn);
+        commit.done().await?;
+        Ok(())
+    }
+
+    /// Waits until the bytes below `below`, which are recorded, can be read.
+    async fn published(
+        &self,
+        served: &Arc<Served>,
+        below: Offset,
+        is_disk: bool,
+    ) -> Result<(), Error> {
+        if is_disk {
+            return self.sync(served, below).await;
+        }
+        let mut head = served.replica().watch();
+        let reached = head.wait_for(|head| head.is_gone || head.offset >= below).await;
+        match reached {
+            Ok(head) if head.offset >= below => Ok(()),
+            _ => Err(Error::Deleted(served.journal().clone())),
+        }
+    }
+}
+
+/// Whether an append may carry content to a journal in this state of suspension.
+pub(crate) fn refuses_content(target: &Target) -> bool {
+    !target.terms.suspend.may_have_content() || is_suspended(&target.served.entry())
+}

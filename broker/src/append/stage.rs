@@ -1,0 +1,276 @@
+//! Content on its way in: in memory while it is short, then on disk, and never without bound.
+
+use super::budget::{Budget, Share};
+use super::{Staged, Target, check};
+use crate::blocking::{Work, begin, off_thread};
+use crate::{Error, limits};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt};
+use index::staging::Upload;
+use index::{Content, DataDir};
+use protocol::Sum;
+use sha1::{Digest, Sha1};
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+/// The bounds of all appends under way.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    memory: Arc<Budget>,
+    disk: Arc<Budget>,
+}
+
+/// What the appends of one client may stage.
+#[derive(Debug)]
+pub struct Connection {
+    disk: Arc<Budget>,
+}
+
+impl Staging {
+    pub fn new(staged_max: u64) -> Self {
+        Staging {
+            memory: Budget::new("in memory", limits::MEMORY_MAX),
+            disk: Budget::new("on disk", staged_max),
+        }
+    }
+
+    pub fn connection(&self) -> Arc<Connection> {
+        let disk = Budget::new("of one connection", limits::STAGED_PER_CONNECTION);
+        Arc::new(Connection { disk })
+    }
+
+    /// Bytes of unfinished appends, in memory and on disk.
+    pub fn used(&self) -> (u64, u64) {
+        (self.memory.used(), self.disk.used())
+    }
+
+    fn room(&self, connection: Option<&Connection>) -> Held {
+        Held {
+            memory: self.memory.share(),
+            disk: self.disk.share(),
+            connection: connection.map(|connection| connection.disk.share()),
+        }
+    }
+}
+
+/// The room that one append's content takes.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Share,
+    disk: Share,
+    connection: Option<Share>,
+}
+
+impl Held {
+    /// Moves `len` bytes from the account of memory to that of the disk.
+    fn spill(&mut self, len: u64) -> Result<(), Error> {
+        self.disk.grow(len)?;
+        if let Some(connection) = &mut self.connection {
+            connection.grow(len)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the content of one append, piece by piece. Dropping it gives the append up.
+#[derive(Debug)]
+pub struct Stager {
+    target: Target,
+    room: Held,
+    /// Bytes so far.
+    len: u64,
+    /// The last pieces, not yet on disk.
+    pieces: Vec<Bytes>,
+    pieces_len: u64,
+    sum: Option<Sha1>,
+    disk: OnDisk,
+}
+
+/// The part of the content that is on disk.
+#[derive(Debug)]
+enum OnDisk {
+    Nothing,
+    /// Pieces are being written, by a thread that may block.
+    Writing(Writing),
+}
+
+/// The file and the sum, while a thread works on them.
+struct Writing(Work<Result<(Upload, Option<Sha1>), index::Error>>);
+
+impl std::fmt::Debug for Writing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Writing")
+    }
+}
+
+impl Stager {
+    pub(super) fn new(target: Target, connection: Arc<Connection>) -> Self {
+        let room = target.broker.shared.staging.room(Some(&connection));
+        let sum = target.terms.needs_sum.then(Sha1::new);
+        let pieces = Vec::new();
+        Stager { target, room, len: 0, pieces, pieces_len: 0, sum, disk: OnDisk::Nothing }
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes the next piece. Waits while the disk is slower than the client.
+    pub async fn push(&mut self, piece: Bytes) -> Result<(), Error> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if self.len == 0 {
+            check::content(&self.target)?;
+        }
+        let piece_len = piece.len() as u64;
+        let max = self.target.broker.shared.config.append_max;
+        let len = self.len.saturating_add(piece_len);
+        if len > max {
+            return Err(Error::TooLarge { len, max });
+        }
+        self.len = len;
+        self.pieces.push(piece);
+        self.pieces_len += piece_len;
+        let has_memory = self.room.memory.grow(piece_len).is_ok();
+        if self.pieces_len > limits::STAGED_IN_MEMORY as u64 || !has_memory {
+            self.spill().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes pieces until the stream ends. A stream that rests for too long is given up.
+    pub async fn push_all<E>(
+        &mut self,
+        pieces: impl Stream<Item = Result<Bytes, E>>,
+    ) -> Result<(), E>
+    where
+        E: From<Error>,
+    {
+        let mut pieces = pin!(pieces);
+        while let Some(piece) = patient(pieces.next()).await? {
+            self.push(piece?).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the pieces written while the next ones come in.
+    async fn spill(&mut self) -> Result<(), Error> {
+        self.room.spill(self.pieces_len)?;
+        let pieces = std::mem::take(&mut self.pieces);
+        self.pieces_len = 0;
+        let upload = self.written().await?;
+        // What is being written stays in memory until it is.
+        let in_memory: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
+        self.room.memory.shrink_to(in_memory);
+        let data = self.target.broker.shared.data.clone();
+        let sum = self.sum.take();
+        let work = begin(move || write(&data, upload, sum, &pieces));
+        self.disk = OnDisk::Writing(Writing(work));
+        Ok(())
+    }
+
+    /// The file, when nobody writes to it any more.
+    async fn written(&mut self) -> Result<Option<Upload>, Error> {
+        match std::mem::replace(&mut self.disk, OnDisk::Nothing) {
+            OnDisk::Nothing => Ok(None),
+            OnDisk::Writing(Writing(work)) => {
+                let (upload, sum) = work.done().await?;
+                self.sum = sum;
+                Ok(Some(upload))
+            }
+        }
+    }
+
+    /// The content is complete.
+    pub async fn finish(mut self) -> Result<Staged, Error> {
+        if matches!(self.disk, OnDisk::Nothing) {
+            return Ok(self.finish_in_memory().await);
+        }
+        if !self.pieces.is_empty() {
+            self.spill().await?;
+        }
+        let upload = self.written().await?.expect("something is on disk");
+        let placed = off_thread(move || upload.finish()).await?;
+        self.room.memory.shrink_to(0);
+        let sum = self.sum.map(|sum| Sum::new(sum.finalize().into()));
+        let (target, room) = (self.target, self.room);
+        Ok(Staged { target, content: Content::Staged(placed), sum, room })
+    }
+
+    async fn finish_in_memory(self) -> Staged {
+        let content = joined(self.pieces);
+        let sum = match self.sum {
+            Some(sum) if content.len() > limits::INLINE_SUM => {
+                let content = content.clone();
+                Some(off_thread(move || sum_of(sum, &content)).await)
+            }
+            sum => sum.map(|sum| sum_of(sum, &content)),
+        };
+        let (target, room) = (self.target, self.room);
+        Staged { target, content: Content::Memory(content), sum, room }
+    }
+}
+
+/// Waits for the next piece, but not for ever.
+async fn patient<T>(next: impl Future<Output = T>) -> Result<T, Error> {
+    let seconds = limits::IDLE_MAX.as_secs();
+    timeout(limits::IDLE_MAX, next).await.map_err(|_elapsed| Error::Idle { seconds })
+}
+
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    if pieces.len() <= 1 {
+        return pieces.pop().unwrap_or_default();
+    }
+    let mut joined = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+    pieces.iter().for_each(|piece| joined.extend_from_slice(piece));
+    joined.freeze()
+}
+
+fn sum_of(mut sum: Sha1, content: &[u8]) -> Sum {
+    sum.update(content);
+    Sum::new(sum.finalize().into())
+}
+
+fn write(
+    data: &DataDir,
+    upload: Option<Upload>,
+    mut sum: Option<Sha1>,
+    pieces: &[Bytes],
+) -> Result<(Upload, Option<Sha1>), index::Error> {
+    let mut upload = match upload {
+        Some(upload) => upload,
+        None => data.stage()?,
+    };
+    for piece in pieces {
+        upload.push(piece)?;
+        if let Some(sum) = &mut sum {
+            sum.update(piece);
+        }
+    }
+    Ok((upload, sum))
+}
+
+impl Staged {
+    /// Content that came in one piece, and is in memory.
+    pub(super) fn whole(target: Target, content: Bytes) -> Result<Staged, Error> {
+        let shared = &target.broker.shared;
+        let (len, max) = (content.len() as u64, shared.config.append_max);
+        if len > max {
+            return Err(Error::TooLarge { len, max });
+        }
+        if !content.is_empty() {
+            check::content(&target)?;
+        }
+        let mut room = shared.staging.room(None);
+        room.memory.grow(len)?;
+        let sum = target.terms.needs_sum.then(|| sum_of(Sha1::new(), &content));
+        Ok(Staged { target, content: Content::Memory(content), sum, room })
+    }
+}

@@ -1,0 +1,42 @@
+//! Where work that waits for a disk, or computes for long, runs.
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::JoinHandle;
+
+/// Work that was begun, and ends whether or not anybody waits for it.
+pub(crate) enum Work<T> {
+    Done(T),
+    Running(JoinHandle<T>),
+}
+
+/// Begins `work` on a thread that may block. On a runtime of one thread it runs at once and inline:
+/// there it is a test or a simulation, whose order of events has to be that of its seed.
+pub(crate) fn begin<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Work<T> {
+    match Handle::try_current() {
+        Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            Work::Running(runtime.spawn_blocking(work))
+        }
+        _ => Work::Done(work()),
+    }
+}
+
+impl<T> Work<T> {
+    pub async fn done(self) -> T {
+        match self {
+            Work::Done(done) => done,
+            Work::Running(running) => match running.await {
+                Ok(done) => done,
+                Err(failed) => match failed.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime is shutting down, and drops the task that waits here.
+                    Err(_cancelled) => std::future::pending().await,
+                },
+            },
+        }
+    }
+}
+
+/// Runs `work` where it may block, and waits for it.
+pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    begin(work).done().await
+}

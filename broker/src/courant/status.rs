@@ -1,0 +1,100 @@
+//! Status: what the broker holds and what it waits for, as one JSON object.
+
+use crate::{Broker, Served};
+use client::Durability;
+use index::Recovered;
+use serde_json::{Value, json};
+
+/// Journals that are named one by one; of more, only their number is told.
+const NAMED_MAX: usize = 100;
+
+/// The object of a `StatusResponse`. Its members are a promise to scripts: they may become more.
+pub fn status(broker: &Broker) -> Value {
+    let served = broker.all_served();
+    let config = broker.config();
+    let etcd = broker.key_space().etcd();
+    let (in_memory, on_disk) = broker.staged();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "process": broker.process_id().to_string(),
+        "endpoint": config.endpoint,
+        "cluster_id": format!("{:016x}", etcd.cluster_id),
+        "revision": etcd.revision,
+        "durability": match config.durability {
+            Durability::Disk => "disk",
+            Durability::Memory => "memory",
+        },
+        "is_closing": broker.is_closing(),
+        "journals": served.len(),
+        "bytes": bytes(&served),
+        "unfinished_appends": { "bytes_in_memory": in_memory, "bytes_on_disk": on_disk },
+        "stores": broker.stores().health().into_iter().map(store).collect::<Vec<_>>(),
+        "attention": attention(&served),
+        "recovered": recovered(broker.recovered()),
+    })
+}
+
+/// Sums over all journals.
+fn bytes(served: &[std::sync::Arc<Served>]) -> Value {
+    let (mut local, mut unsynced, mut unpersisted) = (0, 0, 0);
+    for served in served {
+        let stat = served.stat();
+        local += served.replica().local_len();
+        unsynced += stat.head.since(stat.synced);
+        unpersisted += stat.head.since(stat.persisted);
+    }
+    json!({ "local": local, "unsynced": unsynced, "unpersisted": unpersisted })
+}
+
+fn store((url, failures): (String, u32)) -> Value {
+    json!({ "url": url, "failures": failures })
+}
+
+/// The journals that somebody should look at, and why.
+fn attention(served: &[std::sync::Arc<Served>]) -> Value {
+    let mut named = Vec::new();
+    let mut count = 0;
+    for served in served {
+        let gaps = served.replica().gaps();
+        let second_writer = served.second_writer();
+        if gaps == 0 && second_writer.is_none() {
+            continue;
+        }
+        count += 1;
+        if named.len() < NAMED_MAX {
+            let journal = served.journal().as_str();
+            named.push(json!({
+                "journal": journal,
+                "gaps": gaps,
+                "second_writer": second_writer,
+            }));
+        }
+    }
+    json!({ "count": count, "journals": named })
+}
+
+fn recovered(recovered: &Recovered) -> Value {
+    let spans = |spans: &[(protocol::Journal, protocol::Span)]| -> Vec<Value> {
+        let shown = spans.iter().take(NAMED_MAX);
+        let span = |(journal, span): &(protocol::Journal, protocol::Span)| {
+            json!({
+                "journal": journal.as_str(),
+                "begin": span.begin().get(),
+                "end": span.end().get(),
+            })
+        };
+        shown.map(span).collect()
+    };
+    json!({
+        "was_clean_stop": recovered.is_clean,
+        "was_other_boot": recovered.is_other_boot,
+        "journals": recovered.journals,
+        "records": recovered.records,
+        "bytes": recovered.bytes,
+        "cut_records": recovered.cut_records,
+        "lost": spans(&recovered.lost),
+        "damaged": spans(&recovered.damaged),
+        "damaged_places_of_the_log": recovered.damaged_log.len(),
+        "orphans": recovered.orphans.iter().take(NAMED_MAX).collect::<Vec<_>>(),
+    })
+}

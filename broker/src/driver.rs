@@ -1,0 +1,161 @@
+//! What runs by itself: the log's syncs on a thread, everything else as tasks.
+
+use crate::blocking::off_thread;
+use crate::stored::refresh;
+use crate::{Broker, Served, evict, limits, persist};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use index::DataDir;
+use protocol::Life;
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// Each second the log is synced, wanted or not: what `memory` appends may lose is that much.
+const SYNC: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_secs(1);
+/// Small appends at full speed fill a segment in seconds: the next one must be there by then.
+const PREPARE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The thread and the tasks of an open broker.
+#[derive(Debug)]
+pub(crate) struct Drivers {
+    syncs: JoinHandle<()>,
+    tasks: JoinSet<()>,
+}
+
+impl Drivers {
+    pub fn start(broker: &Broker) -> io::Result<Self> {
+        let data = broker.shared.data.clone();
+        let thread = std::thread::Builder::new().name("courant-log".to_owned());
+        let syncs = thread.spawn(move || sync_until_closed(&data))?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(every(broker.clone(), PREPARE, "the log's next segment", |data| {
+            data.prepare_log()
+        }));
+        tasks.spawn(every(broker.clone(), TICK, "the work of each second", |data| data.tick()));
+        tasks.spawn(every(broker.clone(), TICK, "a checkpoint", |data| {
+            if data.needs_checkpoint() { data.checkpoint() } else { Ok(()) }
+        }));
+        tasks.spawn(persist::run(broker.clone()));
+        tasks.spawn(evict::run(broker.clone()));
+        tasks.spawn(list(broker.clone()));
+        Ok(Drivers { syncs, tasks })
+    }
+
+    /// Ends the tasks, which have been told to. The thread ends when the data directory closes.
+    pub async fn end_tasks(mut self) -> JoinHandle<()> {
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(limits::CLOSE_WAIT, ended).await.is_err() {
+            tracing::warn!("work under way is given up");
+            self.tasks.shutdown().await;
+        }
+        self.syncs
+    }
+}
+
+fn sync_until_closed(data: &DataDir) {
+    let mut trouble = Trouble::new("the log's sync");
+    while !data.is_closing() {
+        trouble.note(data.wait_and_sync(SYNC));
+    }
+}
+
+/// Does `work` again and again, where it may block.
+async fn every(
+    broker: Broker,
+    period: Duration,
+    what: &'static str,
+    work: fn(&DataDir) -> Result<(), index::Error>,
+) {
+    let mut trouble = Trouble::new(what);
+    loop {
+        let data = broker.shared.data.clone();
+        trouble.note(off_thread(move || work(&data)).await);
+        tokio::select! {
+            biased;
+            () = broker.closed() => return,
+            () = sleep(period) => {}
+        }
+    }
+}
+
+/// Says once that something fails, and once that it works again.
+struct Trouble {
+    what: &'static str,
+    last: Option<String>,
+}
+
+impl Trouble {
+    fn new(what: &'static str) -> Self {
+        Trouble { what, last: None }
+    }
+
+    fn note(&mut self, result: Result<(), index::Error>) {
+        match result {
+            Ok(()) if self.last.take().is_some() => {
+                tracing::info!("{} works again", self.what);
+            }
+            Ok(()) => {}
+            Err(error) => {
+                let text = error.to_string();
+                if self.last.as_ref() != Some(&text) {
+                    tracing::error!(%error, "{} fails, and is tried again", self.what);
+                }
+                self.last = Some(text);
+            }
+        }
+    }
+}
+
+/// Lists the stores of each journal when it is due, a few at a time.
+async fn list(broker: Broker) {
+    let mut listings: FuturesUnordered<BoxFuture<'static, Life>> = FuturesUnordered::new();
+    let mut busy = BTreeSet::new();
+    let mut waiting: VecDeque<Arc<Served>> = broker.all_served().into();
+    loop {
+        while listings.len() < limits::LISTINGS
+            && let Some(served) = waiting.pop_front()
+        {
+            if may_list(&broker, &served) && busy.insert(served.life()) {
+                listings.push(Box::pin(list_one(broker.clone(), served)));
+            }
+        }
+        tokio::select! {
+            biased;
+            () = broker.closed() => return,
+            Some(life) = listings.next(), if !listings.is_empty() => {
+                busy.remove(&life);
+            }
+            () = broker.shared.listings.notified(), if waiting.is_empty() => {
+                waiting = broker.all_served().into();
+            }
+            () = sleep(LOOK), if waiting.is_empty() => {
+                waiting = broker.all_served().into();
+            }
+        }
+    }
+}
+
+/// Whether a listing is due, and none of the stores rests after a failure.
+fn may_list(broker: &Broker, served: &Served) -> bool {
+    let stores = &broker.shared.stores;
+    served.stored().is_due()
+        && served.entry().spec.fragment.stores.iter().all(|url| stores.may_ask(url))
+}
+
+async fn list_one(broker: Broker, served: Arc<Served>) -> Life {
+    let spread = broker.spread(served.life());
+    let journal = served.journal();
+    if let Err(error) = refresh(&served, &broker.shared.stores, spread).await {
+        // The store has said so already, once.
+        tracing::debug!(%journal, %error, "the stores can't be listed");
+    }
+    served.life()
+}

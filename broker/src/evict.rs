@@ -1,0 +1,160 @@
+//! Evicting: local bytes that a store has are freed when space is short, oldest first.
+//!
+//! The order is fixed (design, section 2): stored and recorded so, that record synced, the eviction
+//! recorded, that synced too, and only then the bytes.
+
+use crate::blocking::off_thread;
+use crate::{Broker, Error, limits};
+use index::record::Position;
+use index::{DataDir, Replica};
+use protocol::Span;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Spans that were given up, and whose bytes are still to be freed.
+type Unfreed = Vec<(Arc<Replica>, Span)>;
+
+/// Keeps the local bytes within their bounds, until the broker closes.
+pub(crate) async fn run(broker: Broker) {
+    let mut last_error = String::new();
+    let mut unfreed = Unfreed::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = broker.closed() => return,
+            () = sleep(LOOK) => {}
+        }
+        let data = broker.shared.data.clone();
+        let evicted = off_thread(move || {
+            let evicted = evict(&data, &mut unfreed);
+            (evicted, unfreed)
+        });
+        let evicted = evicted.await;
+        unfreed = evicted.1;
+        match evicted.0 {
+            Ok(()) => last_error.clear(),
+            Err(error) => {
+                let text = error.to_string();
+                if text != last_error {
+                    tracing::warn!(%error, "local bytes can't be evicted");
+                }
+                last_error = text;
+            }
+        }
+    }
+}
+
+/// Frees what is over the bounds, as far as stores have it. Blocks.
+fn evict(data: &DataDir, unfreed: &mut Unfreed) -> Result<(), Error> {
+    free(unfreed)?;
+    let needed = needed(data, unfreed)?;
+    if needed > 0 {
+        let chosen = choose(data, needed);
+        let found: u64 = chosen.iter().map(|(_, span)| span.len()).sum();
+        if !chosen.is_empty() {
+            give_up(data, chosen, unfreed)?;
+            free(unfreed)?;
+        }
+        if found < needed {
+            // What is idle in staging goes as well.
+            data.shrink()?;
+        }
+    }
+    data.set_over_budget(over_budget(data) > 0);
+    Ok(())
+}
+
+fn local_len(data: &DataDir) -> u64 {
+    data.replicas().iter().map(|replica| replica.local_len()).sum()
+}
+
+/// Bytes beyond the budget. They are counted only where an estimate says that there are any.
+fn over_budget(data: &DataDir) -> u64 {
+    match data.options().local_budget {
+        Some(budget) if data.local_len() > budget => local_len(data).saturating_sub(budget),
+        _ => 0,
+    }
+}
+
+/// Bytes that have to go, beside those that are about to.
+fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
+    let space = data.disk().space().map_err(|source| index::Error::Disk {
+        operation: "stat",
+        path: "the data directory".into(),
+        source,
+    })?;
+    let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
+    let min_free = data.options().min_free.unwrap_or(share);
+    let leaving: u64 = unfreed.iter().map(|(_, span)| span.len()).sum();
+    let free = space.free.saturating_add(leaving);
+    Ok(over_budget(data).max(min_free.saturating_sub(free)))
+}
+
+/// What was stored longest ago, up to the bytes that have to go.
+fn choose(data: &DataDir, needed: u64) -> Unfreed {
+    let mut candidates = Vec::new();
+    for replica in data.replicas() {
+        let evictable = replica.evictable();
+        if evictable.is_empty() {
+            continue;
+        }
+        let ledger = replica.ledger();
+        let stored: BTreeMap<Span, i64> = ledger
+            .closed
+            .iter()
+            .filter_map(|closed| Some((closed.span, closed.persisted.as_ref()?.mod_time)))
+            .collect();
+        let aged =
+            |span: Span| (stored.get(&span).copied().unwrap_or_default(), replica.clone(), span);
+        candidates.extend(evictable.into_iter().map(aged));
+    }
+    candidates.sort_by_key(|(mod_time, replica, span)| (*mod_time, span.begin(), replica.life()));
+    let mut taken = 0;
+    let is_wanted = |(_, _, span): &(i64, Arc<Replica>, Span)| {
+        let is_wanted = taken < needed;
+        taken += span.len();
+        is_wanted
+    };
+    let wanted = candidates.into_iter().take_while(is_wanted);
+    wanted.map(|(_, replica, span)| (replica, span)).collect()
+}
+
+/// Has reads of the chosen spans go to their stores, durably.
+fn give_up(data: &DataDir, chosen: Unfreed, unfreed: &mut Unfreed) -> Result<(), Error> {
+    sync_beyond(data, data.log().position())?;
+    let mut evicted = Unfreed::new();
+    let mut last = Position::default();
+    for (replica, span) in chosen {
+        // `None`: somebody was lent the mirror meanwhile.
+        if let Some(position) = replica.evict(span)? {
+            last = last.max(position);
+            evicted.push((replica, span));
+        }
+    }
+    sync_beyond(data, last)?;
+    unfreed.append(&mut evicted);
+    Ok(())
+}
+
+/// Frees what was given up, and keeps in mind what handles of an earlier life of a mount may still
+/// read.
+fn free(unfreed: &mut Unfreed) -> Result<(), Error> {
+    for (replica, span) in std::mem::take(unfreed) {
+        if !replica.watch().borrow().is_gone && !replica.free(span)? {
+            unfreed.push((replica, span));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the record at `position` durable, if there is one.
+fn sync_beyond(data: &DataDir, position: Position) -> Result<(), Error> {
+    if data.log().synced() <= position {
+        data.sync_round()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Gazette's service `protocol.Journal`: what its clients, consumers and gazctl speak.
+//!
+//! An outcome that Gazette has a status for is an answer; everything else is an error of the call
+//! (gazette-spec 1.1).
+
+mod append;
+mod apply;
+mod fragments;
+mod health;
+mod list;
+mod read;
+
+use crate::Error;
+use crate::server::caller::Caller;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use protocol::request::{
+    ApplyRequest, FragmentStoreHealthRequest, FragmentsRequest, ListRequest, ReadRequest,
+};
+use protocol::response::FragmentStoreHealthResponse;
+use protocol::wire::gazette::{self, journal_server::Journal};
+use protocol::{Remedy, Status};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+use tonic::{Request, Response, Streaming};
+
+pub(crate) use read::responses as read_responses;
+
+type Answer<T> = Result<Response<T>, tonic::Status>;
+
+/// The service, for the requests of one connection.
+pub struct Gazette {
+    caller: Caller,
+    /// One check of a store at a time: they would find each other's probes.
+    checking: Arc<Mutex<()>>,
+}
+
+impl Gazette {
+    pub fn new(caller: Caller, checking: Arc<Mutex<()>>) -> Self {
+        Gazette { caller, checking }
+    }
+}
+
+#[tonic::async_trait]
+impl Journal for Gazette {
+    type ListStream = BoxStream<'static, Result<gazette::ListResponse, tonic::Status>>;
+    type ReadStream = BoxStream<'static, Result<gazette::ReadResponse, tonic::Status>>;
+    type ReplicateStream = BoxStream<'static, Result<gazette::ReplicateResponse, tonic::Status>>;
+
+    async fn list(&self, request: Request<gazette::ListRequest>) -> Answer<Self::ListStream> {
+        let request = ListRequest::try_from(request.into_inner())?;
+        let pages = list::responses(self.caller.clone(), request);
+        Ok(Response::new(pages.map(|page| Ok(page.into())).boxed()))
+    }
+
+    async fn apply(
+        &self,
+        request: Request<gazette::ApplyRequest>,
+    ) -> Answer<gazette::ApplyResponse> {
+        let request = ApplyRequest::try_from(request.into_inner())?;
+        let response = apply::apply(&self.caller.broker, request).await.map_err(call_error)?;
+        Ok(Response::new(response.into()))
+    }
+
+    async fn read(&self, request: Request<gazette::ReadRequest>) -> Answer<Self::ReadStream> {
+        let request = ReadRequest::try_from(request.into_inner())?;
+        let responses = read::responses(self.caller.clone(), request);
+        Ok(Response::new(responses.map_ok(Into::into).map_err(call_error).boxed()))
+    }
+
+    async fn append(
+        &self,
+        request: Request<Streaming<gazette::AppendRequest>>,
+    ) -> Answer<gazette::AppendResponse> {
+        let messages = request.into_inner();
+        let response = append::append(&self.caller, messages).await?;
+        Ok(Response::new(response.into()))
+    }
+
+    async fn replicate(
+        &self,
+        _: Request<Streaming<gazette::ReplicateRequest>>,
+    ) -> Answer<Self::ReplicateStream> {
+        Err(tonic::Status::unimplemented("this broker stands alone and has no replicas"))
+    }
+
+    async fn list_fragments(
+        &self,
+        request: Request<gazette::FragmentsRequest>,
+    ) -> Answer<gazette::FragmentsResponse> {
+        let request = FragmentsRequest::try_from(request.into_inner())?;
+        let response = fragments::page(&self.caller.broker, request).await.map_err(call_error)?;
+        Ok(Response::new(response.into()))
+    }
+
+    async fn fragment_store_health(
+        &self,
+        request: Request<gazette::FragmentStoreHealthRequest>,
+    ) -> Answer<gazette::FragmentStoreHealthResponse> {
+        let request = FragmentStoreHealthRequest::try_from(request.into_inner())?;
+        let _turn = self.checking.lock().await;
+        let checked = health::check(&self.caller.broker, request.store.as_str()).await;
+        let (status, store_health_error) = match checked {
+            Ok(()) => (Status::Ok, String::new()),
+            Err(why) => (Status::FragmentStoreUnhealthy, why),
+        };
+        let header = self.caller.broker.header();
+        let response = FragmentStoreHealthResponse { status, header, store_health_error };
+        Ok(Response::new(response.into()))
+    }
+}
+
+/// The error of a call for what has no status. Go clients retry on Unavailable alone, and expect
+/// Unknown with a text where asking again does not help.
+pub(crate) fn call_error(error: Error) -> tonic::Status {
+    let text = error.to_string();
+    let is_full = match &error {
+        Error::Local(local) => local.is_full(),
+        Error::StagingFull { .. } => true,
+        _ => false,
+    };
+    match error.remedy() {
+        _ if is_full => tonic::Status::resource_exhausted(text),
+        Remedy::Later | Remedy::Reroute => tonic::Status::unavailable(text),
+        Remedy::Lost => tonic::Status::data_loss(text),
+        Remedy::Fix => tonic::Status::unknown(text),
+    }
+}

@@ -1,0 +1,139 @@
+//! Append: where and when, then content, then an empty message, then the client's end.
+
+use super::call_error;
+use crate::server::caller::Caller;
+use crate::{Ask, Broker, Committed, Error, Terms};
+use bytes::Bytes;
+use futures::{Stream, stream};
+use protocol::request::{AppendPart, AppendRequest};
+use protocol::response::AppendResponse;
+use protocol::wire::gazette;
+use protocol::{Fragment, Invalid, Journal, Status};
+use tonic::Streaming;
+
+/// The messages of an Append stream, counted.
+struct Parts {
+    messages: Streaming<gazette::AppendRequest>,
+    chunks: i64,
+}
+
+/// Why an append did not happen.
+enum Failure {
+    Refused(Error),
+    /// The stream failed, or the client broke its rules.
+    Stream(tonic::Status),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Refused(error)
+    }
+}
+
+impl From<tonic::Status> for Failure {
+    fn from(status: tonic::Status) -> Self {
+        Failure::Stream(status)
+    }
+}
+
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Self {
+        broken(&invalid.to_string())
+    }
+}
+
+/// A stream that broke off or went on after its end, in Gazette's words.
+fn broken(how: &str) -> Failure {
+    Failure::Stream(tonic::Status::unknown(format!("append stream: {how}")))
+}
+
+/// Serves one Append.
+pub async fn append(
+    caller: &Caller,
+    messages: Streaming<gazette::AppendRequest>,
+) -> Result<AppendResponse, tonic::Status> {
+    let mut parts = Parts { messages, chunks: 0 };
+    let request = parts.request().await?;
+    let journal = request.journal.journal().clone();
+    match commit(caller, request, &mut parts).await {
+        Ok(committed) => Ok(accepted(journal, committed, parts.chunks)),
+        Err(Failure::Stream(status)) => Err(status),
+        Err(Failure::Refused(error)) => refused(&caller.broker, &journal, error),
+    }
+}
+
+async fn commit(
+    caller: &Caller,
+    request: AppendRequest,
+    parts: &mut Parts,
+) -> Result<Committed, Failure> {
+    let Caller { broker, connection, .. } = caller;
+    let resolution = broker.resolve(&Ask::from(&request)).await?;
+    let mut stager = broker.begin_append(resolution, Terms::from(request), connection).await?;
+    stager.push_all(parts.contents()).await?;
+    Ok(stager.finish().await?.commit().await?)
+}
+
+impl Parts {
+    /// The first message.
+    async fn request(&mut self) -> Result<AppendRequest, tonic::Status> {
+        match self.messages.message().await? {
+            Some(message) => Ok(AppendRequest::try_from(message)?),
+            None => Err(tonic::Status::unknown("append stream: unexpected EOF")),
+        }
+    }
+
+    /// The content of the others. The stream ends without an error only if the append is complete.
+    fn contents(&mut self) -> impl Stream<Item = Result<Bytes, Failure>> {
+        stream::try_unfold(self, |parts| async move {
+            Ok(parts.next_content().await?.map(|content| (content, parts)))
+        })
+    }
+
+    async fn next_content(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Some(message) = self.messages.message().await? else {
+            return Err(broken("unexpected EOF"));
+        };
+        self.chunks += 1;
+        match AppendPart::try_from(message)? {
+            AppendPart::Content(content) => Ok(Some(content)),
+            AppendPart::Commit => match self.messages.message().await? {
+                None => Ok(None),
+                Some(_) => Err(broken("expected EOF after empty Content chunk")),
+            },
+        }
+    }
+}
+
+fn accepted(journal: Journal, committed: Committed, chunks: i64) -> AppendResponse {
+    let Committed { span, sum, codec, registers, header, .. } = committed;
+    let sum = sum.expect("Gazette's terms ask for the sum");
+    AppendResponse {
+        status: Status::Ok,
+        header,
+        commit: Some(Fragment::local(journal, span, sum, codec)),
+        registers: Some(registers),
+        total_chunks: chunks,
+        delayed_chunks: 0,
+        store_health_error: String::new(),
+    }
+}
+
+/// The answer for what has a status; else the error of the call.
+fn refused(
+    broker: &Broker,
+    journal: &Journal,
+    error: Error,
+) -> Result<AppendResponse, tonic::Status> {
+    let Some(status) = error.status() else {
+        let status = call_error(error);
+        let text = format!("append stream: {}", status.message());
+        return Err(tonic::Status::new(status.code(), text));
+    };
+    let header = broker.resolve_now(journal).header;
+    let registers = match error {
+        Error::RegisterMismatch { registers, .. } => Some(registers),
+        _ => None,
+    };
+    Ok(AppendResponse { registers, ..AppendResponse::refusal(status, header) })
+}

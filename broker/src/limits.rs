@@ -1,0 +1,71 @@
+//! The bounds of a broker, each with its reason.
+
+use std::time::Duration;
+
+/// The longest append, unless configured: what one fragment should hold, and what a disk can be
+/// asked to stage at once.
+pub const APPEND_MAX: u64 = 4 << 30;
+
+/// Content up to here is staged in memory. It is what a mount writes at once, and what moves into a
+/// mirror on the thread that asked.
+pub const STAGED_IN_MEMORY: usize = 1 << 20;
+
+/// Content up to here is summed on the thread that asks: it takes a tenth of a millisecond.
+pub const INLINE_SUM: usize = 128 << 10;
+
+/// Staged content in memory of all appends; beyond it content goes to disk at once.
+pub const MEMORY_MAX: u64 = 256 << 20;
+
+/// Staged bytes of all appends on disk, unless configured.
+pub const STAGED_MAX: u64 = 16 << 30;
+
+/// Staged bytes on disk of one connection: two of the longest appends.
+pub const STAGED_PER_CONNECTION: u64 = 8 << 30;
+
+/// Content that stops coming for so long is given up. An append holds nothing but its own bytes
+/// meanwhile, so this is generous.
+pub const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a request waits for the first listing of a journal's stores before it is told `Later`:
+/// less than callers wait for us.
+pub const LISTING_WAIT: Duration = Duration::from_secs(10);
+
+/// Listings under way at once. They are cheap for us and cost the store.
+pub const LISTINGS: usize = 8;
+
+/// A failed listing is tried again after this, doubling to `RETRY_MAX`.
+pub const RETRY_MIN: Duration = Duration::from_millis(250);
+
+/// The longest pause between two tries of a store that fails.
+pub const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Fragments that are put at once: each compresses on a core and holds two parts in memory.
+pub const PUTS: usize = 4;
+
+/// A put that takes longer is given up and tried again (Gazette's limit).
+pub const PUT_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// Bytes of one chunk of a read: large enough that its message costs little, and under gRPC's 4 MiB.
+pub const CHUNK: usize = 128 << 10;
+
+/// Local reads up to here run on the thread that asks: from the page cache they take microseconds.
+pub const INLINE_READ: usize = 256 << 10;
+
+/// Streams of stored fragments that stay open between two reads.
+pub const PARKED_STREAMS: usize = 16;
+
+/// A parked stream serves a read that begins up to so far ahead of it; the bytes between are skipped.
+pub const SKIP_MAX: u64 = 4 << 20;
+
+/// Bytes that a parked stream keeps behind its position, for reads that come out of order.
+pub const WINDOW: u64 = 2 << 20;
+
+/// A later fragment of this age ends the wait for what lies before it (gazette-spec 1.7).
+pub const JUMP_AGE: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Free bytes that eviction keeps, where the disk is large: `FREE_SHARE` of it at most.
+pub const FREE_MIN: u64 = 1 << 30;
+pub const FREE_SHARE: u64 = 20;
+
+/// How long a closing broker waits for what is under way.
+pub const CLOSE_WAIT: Duration = Duration::from_secs(5);

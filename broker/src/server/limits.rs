@@ -1,0 +1,52 @@
+//! The bounds of the port, each with its reason.
+
+use std::time::Duration;
+
+/// Open connections. Each one more is answered 503 and closed: a reader that gets no answer can't
+/// tell a full broker from a dead one.
+pub const CONNECTIONS_MAX: usize = 4096;
+
+/// How long a new connection may be silent before it is closed, as with Gazette.
+pub const GREETING_MAX: Duration = Duration::from_millis(7_500);
+
+/// The pause before looking again at a greeting that came in pieces, which hardly ever happens.
+pub const GREETING_PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause after a failed accept: where descriptors ran out, some shall be closed first.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long an HTTP/1 client may take for a request's head, and be idle between two requests.
+pub const HEAD_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of a request's head. A journal's name has at most 1,536 bytes when it is escaped.
+pub const HEAD_LEN_MAX: u32 = 32 << 10;
+
+/// Requests at a time on one HTTP/2 connection: a consumer reads hundreds of journals over one.
+pub const STREAMS_MAX: u32 = 16 << 10;
+
+/// Requests that a client may cancel before they were looked at; more end the connection.
+pub const CANCELLED_MAX: usize = 1024;
+
+/// Bytes in flight towards one request: enough for a gigabyte a second at a millisecond's distance.
+pub const STREAM_WINDOW: u32 = 1 << 20;
+
+/// Bytes in flight towards all requests of a connection.
+pub const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// The largest HTTP/2 frame that is taken. Larger ones than the usual 16 KiB cost fewer turns.
+pub const FRAME_LEN_MAX: u32 = 256 << 10;
+
+/// Answered bytes that wait for one slow reader.
+pub const SEND_BUFFER: usize = 256 << 10;
+
+/// The largest message that is taken, as with Gazette.
+pub const MESSAGE_LEN_MAX: usize = 4 << 20;
+
+/// A client that is silent for so long is asked whether it is still there.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// How long that client may take to answer.
+pub const KEEP_ALIVE_ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// How long requests in flight may go on when the broker stops.
+pub const DRAIN_MAX: Duration = Duration::from_secs(3);

@@ -1,0 +1,238 @@
+//! Appending: order, conditions, durability, limits.
+
+mod world;
+
+use broker::{Ask, Error, Terms};
+use bytes::Bytes;
+use client::{Append, Durability, Journals, Writer};
+use futures::FutureExt;
+use index::disk::Crash;
+use protocol::request::AppendSuspend;
+use protocol::{Flags, LabelSet, Offset, Selector, Span, Status, Sum, SuspendLevel};
+use world::{World, journal};
+
+fn labels(name: &str, value: &str) -> LabelSet {
+    LabelSet::default().with(name, value).expect("a valid label")
+}
+
+#[tokio::test]
+async fn appends_lie_one_after_the_other() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let first = world.append("a/journal", "hello ").await;
+    let second = world.append("a/journal", "world").await;
+    assert_eq!(first.span, Span::at(Offset::ZERO, 6));
+    assert_eq!(second.span, Span::at(Offset::from(6), 5));
+    assert_eq!(world.read("a/journal", 0).await.expect("local"), "hello world");
+    let stat = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
+    assert_eq!((stat.head, stat.synced, stat.first), (11.into(), 11.into(), Offset::ZERO));
+}
+
+#[tokio::test]
+async fn what_needs_no_waiting_is_ready_at_once() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    // The first memory append waits for its ceiling to be durable.
+    world.append("a/journal", "first").await;
+    let append = |content: &'static str| Append {
+        durability: Some(Durability::Memory),
+        ..Append::new(journal("a/journal"), Bytes::from_static(content.as_bytes()))
+    };
+    Journals::append(&world.broker, append("second")).await.expect("it happens");
+    let name = journal("a/journal");
+    let now = Journals::append(&world.broker, append("third")).now_or_never();
+    assert_eq!(now.expect("ready").expect("it happens").span, Span::at(Offset::from(11), 5));
+    let stat = Journals::stat(&world.broker, &name).now_or_never();
+    assert_eq!(stat.expect("ready").expect("it exists").head, Offset::from(16));
+    let read = client::Read { journal: name, life: None, offset: Offset::from(5), max: 6 };
+    let read = Journals::read(&world.broker, read).now_or_never();
+    assert_eq!(&read.expect("ready").expect("local")[..], b"second");
+}
+
+#[tokio::test]
+async fn conditions_are_checked() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    world.append("a/journal", "0123456789").await;
+    let at = |offset: u32| Terms { offset: Some(offset.into()), ..Terms::default() };
+    // Case: terms, content, what comes of it
+    let check = |value: &str| Terms {
+        check_registers: Some(Selector { include: labels("author", value), ..Selector::default() }),
+        ..Terms::default()
+    };
+    let set = Terms { union_registers: Some(labels("author", "one")), ..Terms::default() };
+    let cases = [
+        (at(0), "x", Err(Some(Status::WrongAppendOffset))),
+        (at(11), "x", Err(Some(Status::WrongAppendOffset))),
+        (at(10), "x", Ok(Span::at(Offset::from(10), 1))),
+        (at(11), "", Ok(Span::at(Offset::from(11), 0))),
+        (check("two"), "x", Ok(Span::at(Offset::from(11), 1))),
+        (set.clone(), "", Err(None)),
+        (set, "x", Ok(Span::at(Offset::from(12), 1))),
+        (check("two"), "x", Err(Some(Status::RegisterMismatch))),
+        (check("one"), "x", Ok(Span::at(Offset::from(13), 1))),
+    ];
+    for (terms, content, expected) in cases {
+        let found = world.commit("a/journal", terms.clone(), content).await;
+        let found = found.map(|committed| committed.span).map_err(|error| error.status());
+        assert_eq!(found, expected, "{terms:?}");
+    }
+    let committed = world.commit("a/journal", Terms::default(), "").await.expect("it happens");
+    assert_eq!(committed.registers, labels("author", "one"));
+}
+
+#[tokio::test]
+async fn a_repetition_answers_the_first_result_even_after_a_crash() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let by = |sequence| Terms {
+        writer: Some(Writer { id: [3; 16], sequence }),
+        offset: Some(Offset::ZERO),
+        ..Terms::default()
+    };
+    let first = world.commit("a/journal", by(5), "once").await.expect("it happens");
+    let again = world.commit("a/journal", by(5), "once").await.expect("it happened");
+    assert_eq!((first.is_repeated, again.is_repeated), (false, true));
+    assert_eq!(first.span, again.span);
+    let after = world.crashed(Crash::Power(1)).await;
+    let again = after.commit("a/journal", by(5), "once").await.expect("it happened");
+    assert!(again.is_repeated && again.span == first.span);
+    let stale = after.commit("a/journal", by(4), "late").await;
+    assert!(matches!(stale, Err(Error::StaleSequence { last: 5, .. })), "{stale:?}");
+    assert_eq!(after.read("a/journal", 0).await.expect("local"), "once");
+}
+
+#[tokio::test]
+async fn flags_and_existence_are_respected() {
+    let world = World::new().await;
+    world.apply("read/only", |spec| spec.flags = Flags::ReadOnly).await;
+    let refused = world.commit("read/only", Terms::default(), "x").await;
+    assert_eq!(refused.expect_err("read-only").status(), Some(Status::NotAllowed));
+    let nothing = world.commit("read/only", Terms::default(), "").await.expect("zero bytes may");
+    assert!(nothing.span.is_empty());
+    let missing = world.commit("no/such", Terms::default(), "x").await;
+    assert_eq!(missing.expect_err("missing").status(), Some(Status::JournalNotFound));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_appends_at_once_are_whole_and_in_one_order() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let appends = (0..64u8).map(|at| {
+        let content = Bytes::from(format!("<{at:02}{}>", "x".repeat(usize::from(at) * 7)));
+        let append = Append {
+            durability: Some(Durability::Disk),
+            ..Append::new(journal("a/journal"), content.clone())
+        };
+        let appended = Journals::append(&world.broker, append);
+        async move { (appended.await.expect("it happens"), content) }
+    });
+    let mut done = futures::future::join_all(appends).await;
+    done.sort_by_key(|(appended, _)| appended.span);
+    let text = world.read("a/journal", 0).await.expect("local");
+    let mut end = Offset::ZERO;
+    for (appended, content) in done {
+        assert_eq!(appended.span, Span::at(end, content.len() as u64));
+        let (from, to) = (end.as_u64() as usize, appended.span.end().as_u64() as usize);
+        assert_eq!(&text.as_bytes()[from..to], &content[..]);
+        end = appended.span.end();
+    }
+    let after = world.crashed(Crash::Power(9)).await;
+    assert_eq!(after.read("a/journal", 0).await.expect("local"), text);
+}
+
+#[tokio::test]
+async fn content_comes_in_pieces_and_goes_to_disk_when_it_is_long() {
+    let world = World::with(|config| config.append_max = 6 << 20).await;
+    world.create("a/journal").await;
+    let connection = world.broker.connection();
+    let terms = Terms { needs_sum: true, ..Terms::default() };
+    let begin = || async {
+        let resolution = world.broker.resolve(&Ask::new(journal("a/journal"))).await;
+        let resolution = resolution.expect("it resolves");
+        world.broker.begin_append(resolution, terms.clone(), &connection).await.expect("it begins")
+    };
+    let piece = Bytes::from("0123456789abcdef".repeat(16 << 10));
+    // Case: pieces of 256 KiB
+    for count in [0u64, 1, 3, 5, 24] {
+        let mut stager = begin().await;
+        for _ in 0..count {
+            stager.push(piece.clone()).await.expect("it fits");
+        }
+        let staged = stager.finish().await.expect("it is complete");
+        let committed = staged.commit().await.expect("it happens");
+        assert_eq!(committed.span.len(), count * piece.len() as u64);
+        if count == 0 {
+            let empty = Sum::from_hex("da39a3ee5e6b4b0d3255bfef95601890afd80709").expect("a sum");
+            assert_eq!(committed.sum, Some(empty));
+        }
+    }
+    let mut stager = begin().await;
+    for _ in 0..24 {
+        stager.push(piece.clone()).await.expect("it fits");
+    }
+    let over = stager.push(piece.clone()).await;
+    assert!(matches!(over, Err(Error::TooLarge { .. })), "{over:?}");
+    drop(stager);
+    assert_eq!(world.broker.staged(), (0, 0), "what is given up is given back");
+    let text = world.read("a/journal", 0).await.expect("local");
+    assert_eq!(text.len(), 33 * piece.len());
+    assert!(text.as_bytes().chunks(piece.len()).all(|chunk| chunk == piece));
+}
+
+#[tokio::test]
+async fn the_sum_is_that_of_this_append_alone() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let terms = Terms { needs_sum: true, ..Terms::default() };
+    world.commit("a/journal", terms.clone(), "before").await.expect("it happens");
+    let committed = world.commit("a/journal", terms, "abc").await.expect("it happens");
+    let expected = Sum::from_hex("a9993e364706816aba3e25717850c26c9cd0d89d").expect("a sum");
+    assert_eq!(committed.sum, Some(expected));
+}
+
+#[tokio::test]
+async fn a_memory_append_survives_the_process_and_a_disk_append_the_machine() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    world.append("a/journal", "disk ").await;
+    let memory = Terms { durability: Some(Durability::Memory), ..Terms::default() };
+    let committed = world.commit("a/journal", memory, "memory").await.expect("it happens");
+    let killed = world.crashed(Crash::Kill).await;
+    assert_eq!(killed.read("a/journal", 0).await.expect("local"), "disk memory");
+    for seed in 0..4 {
+        let after = world.crashed(Crash::Power(seed)).await;
+        let served = after.broker.served(&journal("a/journal")).expect("it exists");
+        // No offset that was shown is used again.
+        assert!(served.replica().head() >= committed.span.end());
+        let text = after.read("a/journal", 0).await;
+        match text {
+            Ok(text) => assert_eq!(text, "disk memory"),
+            Err(error) => {
+                assert!(matches!(error, client::Error::Lost { .. }), "{error}");
+                let next = after.append("a/journal", "next").await;
+                assert!(next.span.begin() >= committed.span.end());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_suspended_journal_is_resumed_by_an_append() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    world.append("a/journal", "content").await;
+    let ask = |suspend| Terms { suspend, ..Terms::default() };
+    let suspended = world.commit("a/journal", ask(AppendSuspend::Now), "").await;
+    assert_eq!(suspended.expect_err("told so").status(), Some(Status::Suspended));
+    let level = || {
+        let entry = world.broker.served(&journal("a/journal")).expect("it exists").entry();
+        entry.spec.suspend.map(|suspend| (suspend.level, suspend.offset))
+    };
+    assert_eq!(level(), Some((SuspendLevel::Partial, Offset::from(7))));
+    let refused = world.commit("a/journal", ask(AppendSuspend::NoResume), "x").await;
+    assert_eq!(refused.expect_err("suspended").status(), Some(Status::Suspended));
+    let resumed = world.commit("a/journal", ask(AppendSuspend::Resume), "x").await;
+    assert_eq!(resumed.expect("it happens").span, Span::at(Offset::from(7), 1));
+    assert_eq!(level(), Some((SuspendLevel::None, Offset::from(7))));
+}

@@ -1,0 +1,50 @@
+//! The commands, one a file.
+
+mod completions;
+mod inspect;
+mod journals;
+mod mount;
+mod mounting;
+mod serve;
+mod serving;
+mod umount;
+mod up;
+
+use crate::Error;
+
+/// What the program is asked for.
+#[derive(clap::Subcommand, Debug)]
+pub enum Command {
+    Up(up::Up),
+    Serve(serve::Serve),
+    Mount(mount::Mount),
+    Umount(umount::Umount),
+    Journals(journals::Journals),
+    Inspect(inspect::Inspect),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// Whether it runs until it is ended.
+    pub fn is_daemon(&self) -> bool {
+        match self {
+            Command::Up(_) | Command::Serve(_) | Command::Mount(_) => true,
+            Command::Umount(_)
+            | Command::Journals(_)
+            | Command::Inspect(_)
+            | Command::Completions(_) => false,
+        }
+    }
+
+    pub async fn run(self) -> Result<(), Error> {
+        match self {
+            Command::Up(up) => up.run().await,
+            Command::Serve(serve) => serve.run().await,
+            Command::Mount(mount) => mount.run().await,
+            Command::Umount(umount) => umount.run(),
+            Command::Journals(journals) => journals.run().await,
+            Command::Inspect(inspect) => inspect.run(),
+            Command::Completions(completions) => completions.run(),
+        }
+    }
+}

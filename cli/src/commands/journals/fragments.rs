@@ -1,0 +1,169 @@
+//! `courant journals fragments`: what stores and brokers hold of journals.
+
+use crate::selection::Selection;
+use crate::table::Table;
+use crate::{Error, output, size, time};
+use client::Remote;
+use protocol::request::FragmentsRequest;
+use protocol::response::ListedFragment;
+use protocol::{Fragment, duration};
+use serde::Serialize;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  courant journals fragments local/log
+  courant journals fragments -l 'name:prefix=local/' -o json --url-ttl 1h
+  courant journals fragments local/log --from $(date -d yesterday +%s)";
+
+/// List fragments of journals: the local ones, and those in stores.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Fragments {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// The form of the output.
+    #[arg(short = 'o', long, value_enum, default_value = "table")]
+    format: Format,
+
+    /// Leave out fragments that were stored before, in Unix seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    from: i64,
+
+    /// Leave out fragments that were stored later, and those that are only local.
+    #[arg(long, value_name = "SECONDS")]
+    to: Option<i64>,
+
+    /// Show URLs by which the fragments can be fetched for this long, such as 1h.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    url_ttl: Option<Duration>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    Table,
+    Json,
+}
+
+impl Fragments {
+    pub async fn run(self, remote: &Remote) -> Result<(), Error> {
+        let mut all = Vec::new();
+        for journal in self.selection.journals(remote).await? {
+            let request = FragmentsRequest {
+                begin_mod_time: self.from,
+                end_mod_time: self.to,
+                signature_ttl: self.url_ttl,
+                ..FragmentsRequest::new(journal)
+            };
+            all.extend(remote.fragments(request).await?);
+        }
+        let text = match self.format {
+            Format::Table => table(&all, self.url_ttl.is_some()).to_string(),
+            Format::Json => json(&all)?,
+        };
+        output::print(&text)
+    }
+}
+
+fn table(fragments: &[ListedFragment], has_urls: bool) -> Table {
+    let mut heading =
+        vec!["JOURNAL", "#BEGIN", "#END", "#SIZE", "STORED", "CODEC", "SHA1", "STORE"];
+    heading.extend(has_urls.then_some("URL"));
+    let mut table = Table::new(heading);
+    for listed in fragments {
+        let mut row = cells(&listed.fragment);
+        row.extend(has_urls.then(|| listed.signed_url.clone()));
+        table.row(row);
+    }
+    table
+}
+
+fn cells(fragment: &Fragment) -> Vec<String> {
+    let stored = match fragment.is_persisted() {
+        true => time::format(fragment.mod_time),
+        false => "local".to_owned(),
+    };
+    vec![
+        fragment.journal.to_string(),
+        fragment.begin().to_string(),
+        fragment.end().to_string(),
+        size::format(fragment.span.len()),
+        stored,
+        fragment.codec.to_string(),
+        fragment.sum.to_string(),
+        fragment.backing_store.clone(),
+    ]
+}
+
+#[derive(Serialize)]
+struct Shown<'f> {
+    journal: &'f str,
+    begin: i64,
+    end: i64,
+    sum: String,
+    compression_codec: &'static str,
+    backing_store: &'f str,
+    mod_time: i64,
+    path_postfix: &'f str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    signed_url: &'f str,
+}
+
+fn json(fragments: &[ListedFragment]) -> Result<String, Error> {
+    let shown = |listed: &'_ ListedFragment| {
+        let fragment = &listed.fragment;
+        serde_json::json!(Shown {
+            journal: fragment.journal.as_str(),
+            begin: fragment.begin().get(),
+            end: fragment.end().get(),
+            sum: fragment.sum.to_string(),
+            compression_codec: fragment.codec.name(),
+            backing_store: &fragment.backing_store,
+            mod_time: fragment.mod_time,
+            path_postfix: &fragment.path_postfix,
+            signed_url: &listed.signed_url,
+        })
+    };
+    let list: Vec<serde_json::Value> = fragments.iter().map(shown).collect();
+    let text = serde_json::to_string_pretty(&serde_json::json!({ "fragments": list }));
+    let failed = |error: serde_json::Error| Error::Specs("the list".into(), error.to_string());
+    text.map(|text| text + "\n").map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Codec, Offset, Span, Sum};
+
+    fn listed() -> Vec<ListedFragment> {
+        let journal: protocol::Journal = "local/log".parse().expect("valid");
+        let span = |begin: u32, len| Span::at(Offset::from(begin), len);
+        let stored = Fragment {
+            mod_time: 1_709_251_200,
+            backing_store: "file:///".into(),
+            ..Fragment::local(journal.clone(), span(0, 2048), Sum::ZERO, Codec::Gzip)
+        };
+        let local = Fragment::local(journal, span(2048, 100), Sum::ZERO, Codec::None);
+        let signed = |fragment, url: &str| ListedFragment { fragment, signed_url: url.into() };
+        vec![signed(stored, "http://store/x"), signed(local, "")]
+    }
+
+    #[test]
+    fn stored_and_local_fragments_are_told_apart() {
+        let sum = "0".repeat(40);
+        let text = table(&listed(), true).to_string();
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0].last(), Some(&"URL"));
+        let stored = ["local/log", "0", "2048", "2.0", "KiB", "2024-03-01T00:00:00Z", "GZIP"];
+        assert_eq!(rows[1][..7], stored);
+        assert_eq!(rows[1][7..], [sum.as_str(), "file:///", "http://store/x"]);
+        assert_eq!(rows[2][..6], ["local/log", "2048", "2148", "100", "B", "local"]);
+        let json: serde_json::Value =
+            serde_json::from_str(&json(&listed()).expect("can be written")).expect("is JSON");
+        assert_eq!(json["fragments"][0]["compression_codec"], "GZIP");
+        assert_eq!(json["fragments"][1]["begin"], 2048);
+        assert!(json["fragments"][1].get("signed_url").is_none());
+    }
+}

@@ -1,0 +1,44 @@
+//! `courant serve`: a broker alone.
+
+use super::serving::{BrokerFlags, Serving, address};
+use crate::signals::Signals;
+use crate::{Error, output, seams};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  courant serve --data /var/lib/courant --listen 127.0.0.1:8080
+  courant mount --broker http://127.0.0.1:8080 journals
+  courant journals list --broker.address http://127.0.0.1:8080";
+
+/// Run a broker, without a mount.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Serve {
+    /// Where everything is kept. Made when it is missing.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+
+    /// Where to listen, for gRPC and HTTP. Port 0 takes a free one.
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    listen: String,
+
+    #[command(flatten)]
+    broker: BrokerFlags,
+}
+
+impl Serve {
+    pub async fn run(self) -> Result<(), Error> {
+        let mut signals = Signals::take()?;
+        seams::raise_open_files();
+        let serving = Serving::start(&self.data, &self.listen, &self.broker).await?;
+        output::print(&format!("ready: broker at {}\n", serving.endpoint))?;
+        let signal = signals.next().await;
+        tracing::info!(signal, "ending");
+        tokio::select! {
+            biased;
+            _again = signals.next() => Err(Error::Forced),
+            ended = serving.stop() => ended,
+        }
+    }
+}

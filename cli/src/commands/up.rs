@@ -1,0 +1,116 @@
+//! `courant up`: a broker and a mount of its journals, in one process.
+
+use super::mounting::{MountFlags, Mounted};
+use super::serving::{BrokerFlags, Serving, address};
+use crate::signals::Signals;
+use crate::{Error, output, seams};
+use ::mount::mountpoint::MountPoint;
+use client::{Durability, Journals};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  courant up
+  courant up --data /var/lib/courant --mount /srv/journals --listen 0.0.0.0:8080
+  courant up --durability disk --local-budget 50G
+
+Then, in another shell:
+  echo hello >> journals/log
+  tail -c +1 -f journals/log
+  curl -T big.csv http://127.0.0.1:8080/local/big.csv
+  curl 'http://127.0.0.1:8080/local/log?offset=0&block=true'
+
+SIGINT or SIGTERM ends it: appends in flight are finished, all is synced, the mount goes. The same
+command on the same directory has everything again, after kill -9 too.";
+
+/// Run a broker and mount its journals, with nothing but a directory.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Up {
+    /// Where everything is kept. Made when it is missing.
+    #[arg(long, value_name = "DIR", default_value = "./courant-data")]
+    data: PathBuf,
+
+    /// Where journals are shown as files. Made when it is missing.
+    #[arg(long, value_name = "DIR", default_value = "./journals")]
+    mount: PathBuf,
+
+    /// Where the broker listens, for gRPC and HTTP. Port 0 takes a free one.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
+    listen: String,
+
+    #[command(flatten)]
+    broker: BrokerFlags,
+
+    #[command(flatten)]
+    mounting: MountFlags,
+}
+
+impl Up {
+    pub async fn run(self) -> Result<(), Error> {
+        let mut signals = Signals::take()?;
+        seams::raise_open_files();
+        refuse_nested(&self.data, &self.mount)?;
+        let point = MountPoint::claim(&self.mount)?;
+        let serving = Serving::start(&self.data, &self.listen, &self.broker).await?;
+        // Writes to files are as safe as on any file system, unless more was asked for.
+        let durability = self.broker.durability.map_or(Durability::Memory, Durability::from);
+        let journals: Arc<dyn Journals> = Arc::new(serving.broker.clone());
+        let mounted = Mounted::start(point, journals, &self.mounting, durability, &self.data);
+        let mut mounted = match mounted {
+            Ok(mounted) => mounted,
+            Err(error) => {
+                serving.stop().await?;
+                return Err(error);
+            }
+        };
+        let (path, endpoint) = (mounted.path().display(), &serving.endpoint);
+        output::print(&format!("ready: journals at {path}, broker at {endpoint}\n"))?;
+        tokio::select! {
+            biased;
+            signal = signals.next() => tracing::info!(signal, "ending"),
+            () = mounted.ended() => tracing::info!("unmounted by somebody: ending"),
+        }
+        let ending = async {
+            mounted.stop().await;
+            serving.stop().await
+        };
+        tokio::select! {
+            biased;
+            _again = signals.next() => Err(Error::Forced),
+            ended = ending => ended,
+        }
+    }
+}
+
+/// A mount over the data would hide them from the broker; data in the mount would be journals.
+fn refuse_nested(data: &Path, mount: &Path) -> Result<(), Error> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(Error::io("find this directory"));
+    let (data, mount) = (absolute(data)?, absolute(mount)?);
+    if data.starts_with(&mount) || mount.starts_with(&data) {
+        return Err(Error::Nested(data.display().to_string(), mount.display().to_string()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_and_mount_lie_apart() {
+        // Case: data, mount, whether they may be used together
+        let cases = [
+            ("./courant-data", "./journals", true),
+            ("/d/data", "/d/data2", true),
+            ("/d", "/d", false),
+            ("/d", "/d/journals", false),
+            ("journals/data", "./journals", false),
+        ];
+        for (data, mount, expected) in cases {
+            let found = refuse_nested(Path::new(data), Path::new(mount));
+            assert_eq!(found.is_ok(), expected, "{data} {mount}");
+        }
+    }
+}

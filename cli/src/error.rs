@@ -1,0 +1,125 @@
+//! Why a command failed: one line, with what to do about it.
+
+use protocol::{Journal, Remedy};
+use std::io;
+
+/// The failure of a command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error(transparent)]
+    Broker(#[from] broker::Error),
+    #[error(transparent)]
+    Listen(#[from] broker::server::CannotListen),
+    #[error(transparent)]
+    Mount(#[from] mount::Error),
+    #[error(transparent)]
+    MountPoint(#[from] mount::mountpoint::Error),
+    #[error(transparent)]
+    Index(#[from] index::Error),
+    #[error("can't {0}: {1}")]
+    Io(String, io::Error),
+    /// The reader of our output went away.
+    #[error("nobody reads the output")]
+    OutputClosed,
+    #[error("no journal matches the selector {0}: courant journals list shows what there is")]
+    NoMatch(String),
+    #[error("{0}: {1}")]
+    Specs(String, String),
+    #[error("not a log level or filter ({0}): try error, warn, info, debug or trace")]
+    LogLevel(String),
+    #[error("{0} journals would be deleted: say --yes to do that, or --dry-run to see what it means")]
+    Unconfirmed(usize),
+    #[error("{0} and {1} lie in each other: choose separate directories")]
+    Nested(String, String),
+    #[error("{0} holds damage, listed above: what is damaged reads as an error, the rest is whole")]
+    Damage(String),
+    #[error("ended at once, by a second signal: what was in flight may be unfinished")]
+    Forced,
+}
+
+impl Error {
+    /// Names what was tried.
+    pub fn io(attempt: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let attempt = attempt.into();
+        move |error| Error::Io(attempt, error)
+    }
+
+    /// A failed write to standard output.
+    pub fn output(error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Error::OutputClosed,
+            _ => Error::Io("write the output".to_owned(), error),
+        }
+    }
+}
+
+/// The error and what to do about it, in one line.
+pub fn line(error: &Error) -> String {
+    let text = match error {
+        Error::Client(error) => match advice(error) {
+            Some(advice) => format!("{error}: {advice}"),
+            None => error.to_string(),
+        },
+        other => other.to_string(),
+    };
+    // What others say may hold more than a line.
+    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// What a user can do, where the error itself does not say.
+fn advice(error: &client::Error) -> Option<String> {
+    use client::Error as E;
+    Some(match error {
+        E::Unreachable(_) => {
+            "is a broker running there? courant up starts one, --broker.address names another".into()
+        }
+        E::NotFound(journal) => format!(
+            "courant journals list shows what there is, {} makes a new one",
+            makes(journal)
+        ),
+        E::Conflict(..) => {
+            "take its revision from courant journals list -o yaml, or say revision: -1".into()
+        }
+        E::Unknown => "read the end of the journal before appending again".into(),
+        E::NoDisk(_) => "ask for --durability memory".into(),
+        error if error.remedy() == Remedy::Later => "try again later".into(),
+        _ => return None,
+    })
+}
+
+fn makes(journal: &Journal) -> &'static str {
+    match journal.as_str().contains('/') {
+        true => "courant journals apply (or writing to its file in a mount)",
+        false => "courant journals apply",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_with_a_remedy() {
+        let journal: Journal = "local/log".parse().expect("valid");
+        // Case: the error, and what its line says
+        let cases: [(Error, &[&str]); 5] = [
+            (
+                client::Error::Unreachable("http://h:1: refused".into()).into(),
+                &["http://h:1", "--broker.address"],
+            ),
+            (client::Error::NotFound(journal.clone()).into(), &["local/log", "journals apply"]),
+            (client::Error::Conflict(journal, 7).into(), &["local/log", "revision"]),
+            (client::Error::Io("line one\nline two".into()).into(), &["line one; line two"]),
+            (Error::NoMatch("name=x".into()), &["name=x", "journals list"]),
+        ];
+        for (error, words) in cases {
+            let line = line(&error);
+            assert!(!line.contains('\n'));
+            for word in words {
+                assert!(line.contains(word), "nothing of {word} in: {line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Which journals a command means: named one by one, or by a selector.
+
+use crate::Error;
+use client::Remote;
+use protocol::response::ListedJournal;
+use protocol::{Journal, Selector};
+
+/// Journals by name or by selector; one of the two.
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Selection {
+    /// The journal's full name, such as `local/log`.
+    #[arg(value_name = "JOURNAL")]
+    journal: Option<Journal>,
+
+    /// Journals by their labels, such as `name:prefix=local/` or `tag in (a, b), !old`.
+    #[arg(short = 'l', long)]
+    selector: Option<Selector>,
+}
+
+impl Selection {
+    /// The journals, at least one. A name is not looked up: what is asked of it tells.
+    pub async fn journals(&self, remote: &Remote) -> Result<Vec<Journal>, Error> {
+        if let Some(journal) = &self.journal {
+            return Ok(vec![journal.clone()]);
+        }
+        let listed = self.listed(remote).await?;
+        Ok(listed.into_iter().map(|listed| listed.spec.name).collect())
+    }
+
+    /// The specs of the journals, at least one.
+    pub async fn listed(&self, remote: &Remote) -> Result<Vec<ListedJournal>, Error> {
+        let selector = match (&self.selector, &self.journal) {
+            (Some(selector), _) => selector.clone(),
+            (None, Some(journal)) => named(journal),
+            (None, None) => Selector::default(),
+        };
+        let listed = remote.list_specs(selector.clone()).await?;
+        match (listed.is_empty(), &self.journal) {
+            (true, Some(journal)) => Err(client::Error::NotFound(journal.clone()).into()),
+            (true, None) => Err(Error::NoMatch(selector.to_string())),
+            (false, _) => Ok(listed),
+        }
+    }
+}
+
+/// The selector of one name.
+fn named(journal: &Journal) -> Selector {
+    format!("name={journal}").parse().expect("a journal's name is a valid value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_selector() {
+        for name in ["local/log", "a/b%20c", "name=with/equals"] {
+            let journal: Journal = name.parse().expect("valid");
+            assert_eq!(named(&journal).exact_names(), Some(vec![name]));
+        }
+    }
+}

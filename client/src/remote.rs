@@ -1,0 +1,201 @@
+//! A broker over the network: `Journals`, and what operators ask of it besides.
+//!
+//! Each request is made once; who wants to ask again does so by [`retry`](crate::retry). The broker
+//! is asked in `courant.v1` where it speaks that, else in Gazette's protocol, which can do less.
+
+mod courant;
+mod door;
+mod fault;
+mod gazette;
+mod incoming;
+mod operator;
+mod outcome;
+mod pieces;
+mod streams;
+mod watch;
+mod words;
+
+pub use courant::Deleted;
+pub(crate) use door::Door;
+pub(crate) use incoming::{Incoming, Next};
+
+use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
+use crate::limits::BLOCKED_READS_MAX;
+use crate::Error;
+use bytes::Bytes;
+use index::disk::Disk;
+use pieces::Parts;
+use protocol::request::AppendPart;
+use protocol::{Journal, Life, Offset};
+use std::sync::Arc;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Journals of a broker that listens at a URL.
+pub struct Remote {
+    door: Arc<Door>,
+    streams: streams::Streams,
+    watch: watch::Watch,
+    /// Waiters on a Gazette broker.
+    blocked: Semaphore,
+    /// Whose room `space` tells.
+    disk: Option<Arc<dyn Disk>>,
+}
+
+impl Remote {
+    /// A client of the broker at `url`, such as `http://127.0.0.1:8080`. It connects with the first
+    /// request. Needs a tokio runtime around it.
+    pub fn new(url: &str) -> Result<Self, Error> {
+        let door = Arc::new(Door::new(url)?);
+        Ok(Remote {
+            watch: watch::Watch::new(door.clone()),
+            door,
+            streams: streams::Streams::default(),
+            blocked: Semaphore::new(BLOCKED_READS_MAX),
+            disk: None,
+        })
+    }
+
+    /// Tells the room of `disk` as that for new bytes.
+    #[must_use]
+    pub fn with_room_of(self, disk: Arc<dyn Disk>) -> Self {
+        Remote { disk: Some(disk), ..self }
+    }
+
+    /// The URL that it was made with.
+    pub fn url(&self) -> &str {
+        self.door.url()
+    }
+
+    /// Whether a broker is there. Says once what each request would say.
+    pub async fn probe(&self) -> Result<(), Error> {
+        self.door.is_courant().await.map(drop)
+    }
+
+    pub(crate) fn door(&self) -> &Door {
+        &self.door
+    }
+
+    /// Appends content that comes in parts as one whole append, `append.content` first. It happens
+    /// only when the parts end with [`AppendPart::Commit`].
+    pub async fn append_parts(
+        &self,
+        append: Append,
+        parts: mpsc::Receiver<AppendPart>,
+    ) -> Result<Appended, Error> {
+        self.append_once(append, Parts::Coming(parts)).await
+    }
+
+    async fn append_once(&self, append: Append, parts: Parts) -> Result<Appended, Error> {
+        match self.door.is_courant().await? {
+            true => courant::append(&self.door, &append, parts).await,
+            false => gazette::append(&self.door, &append, parts).await,
+        }
+    }
+
+    async fn grown_gazette(
+        &self,
+        journal: &Journal,
+        life: Life,
+        beyond: Offset,
+    ) -> Result<Stat, Error> {
+        let _place = self.blocked.acquire().await.expect("the semaphore is never closed");
+        loop {
+            gazette::wait(&self.door, journal, beyond).await?;
+            let stat = gazette::one(&self.door, journal).await?;
+            if stat.life != life || stat.head > beyond {
+                return Ok(stat);
+            }
+        }
+    }
+}
+
+impl Journals for Remote {
+    fn list<'a>(&'a self, prefix: &'a str) -> Wait<'a, Vec<Stat>> {
+        Box::pin(async move {
+            match self.door.is_courant().await? {
+                true => courant::list(&self.door, prefix).await,
+                false => gazette::list(&self.door, prefix).await,
+            }
+        })
+    }
+
+    fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
+        Box::pin(async move {
+            match self.door.is_courant().await? {
+                true => courant::one(&self.door, journal).await,
+                false => gazette::one(&self.door, journal).await,
+            }
+        })
+    }
+
+    fn append(&self, append: Append) -> Wait<'_, Appended> {
+        Box::pin(async move {
+            let content = append.content.clone();
+            self.append_once(append, Parts::Whole(content)).await
+        })
+    }
+
+    fn read(&self, read: Read) -> Wait<'_, Bytes> {
+        Box::pin(self.streams.read(&self.door, read))
+    }
+
+    fn grown<'a>(&'a self, journal: &'a Journal, life: Life, beyond: Offset) -> Wait<'a, Stat> {
+        Box::pin(async move {
+            match self.door.is_courant().await? {
+                true => self.watch.grown(journal, life, beyond).await,
+                false => self.grown_gazette(journal, life, beyond).await,
+            }
+        })
+    }
+
+    fn census(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.watch.census()
+    }
+
+    fn sync<'a>(&'a self, journal: &'a Journal, below: Offset) -> Wait<'a, ()> {
+        Box::pin(async move {
+            match self.door.is_courant().await? {
+                true => courant::sync(&self.door, journal, below).await,
+                false => Err(gazette::no_disk(&self.door)),
+            }
+        })
+    }
+
+    fn create<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
+        Box::pin(async move {
+            if self.door.is_courant().await? {
+                return courant::create(&self.door, journal).await;
+            }
+            match gazette::one(&self.door, journal).await {
+                Err(Error::NotFound(_)) => {
+                    Err(gazette::not_there(&self.door, journal, "creates no journal by its name"))
+                }
+                found => found,
+            }
+        })
+    }
+
+    /// Knows the rules that a broker has unless it was told otherwise; `create` tells the others.
+    fn may_create(&self, journal: &Journal) -> Result<(), Error> {
+        match crate::names::refused(journal) {
+            Some(rule) => Err(Error::Refused(journal.to_string(), rule)),
+            None => Ok(()),
+        }
+    }
+
+    fn purge<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ()> {
+        Box::pin(async move {
+            self.delete(journal, true, false, None).await.map(drop)
+        })
+    }
+
+    /// Nothing of a broker elsewhere is local.
+    fn lend(&self, _journal: &Journal) -> Option<Loan> {
+        None
+    }
+
+    fn space(&self) -> Space {
+        let space = self.disk.as_ref().and_then(|disk| disk.space().ok());
+        space.map(|space| Space { total: space.total, free: space.free }).unwrap_or_default()
+    }
+}

@@ -83,13 +83,13 @@ async fn main() {
     let (memory, disk) = (Durability::Memory, Durability::Disk);
     // Case: what, journals, in flight, bytes, durability
     for (what, journals, in_flight, len, durability) in [
-        ("memory, 1 in flight, 100 B", 1, 1, 100, memory),
-        ("memory, 8 in flight, 100 B", 1, 8, 100, memory),
-        ("memory, 1 in flight, 128 KiB", 1, 1, 128 << 10, memory),
         ("disk, 1 in flight, 100 B", 1, 1, 100, disk),
         ("disk, 8 in flight, 100 B", 1, 8, 100, disk),
         ("disk, 64 in flight, 100 B", 1, 64, 100, disk),
         ("disk, 1000 journals, 1 each, 100 B", 1000, 1000, 100, disk),
+        ("memory, 1 in flight, 100 B", 1, 1, 100, memory),
+        ("memory, 8 in flight, 100 B", 1, 8, 100, memory),
+        ("memory, 1 in flight, 128 KiB", 1, 1, 128 << 10, memory),
         ("disk, 4 in flight, 1 MiB", 1, 4, 1 << 20, disk),
     ] {
         appends(&broker, what, Run { journals, in_flight, len, durability }).await;

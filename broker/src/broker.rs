@@ -4,6 +4,7 @@ use crate::append::Staging;
 use crate::backing::{FileBacking, KEY_SPACE};
 use crate::blocking::off_thread;
 use crate::driver::Drivers;
+use crate::evict::Unfreed;
 use crate::read::Remote;
 use crate::stores::Stores;
 use crate::{Error, Served, limits};
@@ -94,6 +95,8 @@ pub(crate) struct Shared {
     pub process: ProcessId,
     pub stores: Stores,
     pub staging: Staging,
+    /// Local bytes that nobody may read any more.
+    pub unfreed: Unfreed,
     /// Stored fragments that readers are in the middle of.
     pub remote: Remote,
     served: RwLock<BTreeMap<Journal, Arc<Served>>>,
@@ -118,6 +121,7 @@ impl Broker {
         let shared = Shared {
             stores: Stores::new(config.files.clone(), &config.stores),
             staging: Staging::new(config.staged_max),
+            unfreed: Unfreed::default(),
             remote: Remote::default(),
             config,
             keys: Arc::new(keys),

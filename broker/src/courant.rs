@@ -8,6 +8,7 @@ mod fault;
 mod heads;
 mod status;
 
+use crate::gazette::call_error;
 use crate::server::caller::Caller;
 use crate::specs::{Deleted, Purge};
 use crate::{Error, Served};
@@ -102,7 +103,8 @@ impl Service for Courant {
         if request.wait {
             heads::wait_for_change(&self.caller, &request).await;
         }
-        Ok(Response::new(heads::heads(&self.caller.broker, &request)))
+        let heads = heads::heads(&self.caller.broker, &request).await;
+        heads.map(Response::new).map_err(call_error)
     }
 
     async fn create(&self, request: Request<CreateRequest>) -> Answer<CreateResponse> {

@@ -2,7 +2,7 @@
 
 use crate::blocking::off_thread;
 use crate::stored::refresh;
-use crate::{Broker, Served, evict, limits, persist};
+use crate::{Broker, Served, evict, limits, persist, retain};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -45,6 +45,7 @@ impl Drivers {
         }));
         tasks.spawn(persist::run(broker.clone()));
         tasks.spawn(evict::run(broker.clone()));
+        tasks.spawn(retain::run(broker.clone()));
         tasks.spawn(list(broker.clone()));
         Ok(Drivers { syncs, tasks })
     }

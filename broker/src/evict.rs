@@ -9,33 +9,59 @@ use index::record::Position;
 use index::{DataDir, Replica};
 use protocol::Span;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::sleep;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Spans that were given up, and whose bytes are still to be freed.
-type Unfreed = Vec<(Arc<Replica>, Span)>;
+/// Spans of journals.
+type Spans = Vec<(Arc<Replica>, Span)>;
+
+/// Spans that were given up durably, and whose bytes are still to be freed.
+#[derive(Debug, Default)]
+pub(crate) struct Unfreed {
+    spans: Mutex<Spans>,
+}
+
+impl Unfreed {
+    fn spans(&self) -> MutexGuard<'_, Spans> {
+        self.spans.lock().expect("no holder of the unfreed spans panics")
+    }
+
+    /// The index has given the span up: a sync returned since the record.
+    pub fn add(&self, replica: Arc<Replica>, span: Span) {
+        self.spans().push((replica, span));
+    }
+
+    /// Frees what can be freed, and keeps in mind what handles of an earlier life of a mount may
+    /// still read. Blocks.
+    fn free(&self) -> Result<(), Error> {
+        let spans = std::mem::take(&mut *self.spans());
+        for (replica, span) in spans {
+            if !replica.watch().borrow().is_gone && !replica.free(span)? {
+                self.add(replica, span);
+            }
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.spans().iter().map(|(_, span)| span.len()).sum()
+    }
+}
 
 /// Keeps the local bytes within their bounds, until the broker closes.
 pub(crate) async fn run(broker: Broker) {
     let mut last_error = String::new();
-    let mut unfreed = Unfreed::new();
     loop {
         tokio::select! {
             biased;
             () = broker.closed() => return,
             () = sleep(LOOK) => {}
         }
-        let data = broker.shared.data.clone();
-        let evicted = off_thread(move || {
-            let evicted = evict(&data, &mut unfreed);
-            (evicted, unfreed)
-        });
-        let evicted = evicted.await;
-        unfreed = evicted.1;
-        match evicted.0 {
+        let shared = broker.shared.clone();
+        match off_thread(move || evict(&shared.data, &shared.unfreed)).await {
             Ok(()) => last_error.clear(),
             Err(error) => {
                 let text = error.to_string();
@@ -49,15 +75,15 @@ pub(crate) async fn run(broker: Broker) {
 }
 
 /// Frees what is over the bounds, as far as stores have it. Blocks.
-fn evict(data: &DataDir, unfreed: &mut Unfreed) -> Result<(), Error> {
-    free(unfreed)?;
+fn evict(data: &DataDir, unfreed: &Unfreed) -> Result<(), Error> {
+    unfreed.free()?;
     let needed = needed(data, unfreed)?;
     if needed > 0 {
         let chosen = choose(data, needed);
         let found: u64 = chosen.iter().map(|(_, span)| span.len()).sum();
         if !chosen.is_empty() {
             give_up(data, chosen, unfreed)?;
-            free(unfreed)?;
+            unfreed.free()?;
         }
         if found < needed {
             // What is idle in staging goes as well.
@@ -89,13 +115,12 @@ fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
     })?;
     let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
     let min_free = data.options().min_free.unwrap_or(share);
-    let leaving: u64 = unfreed.iter().map(|(_, span)| span.len()).sum();
-    let free = space.free.saturating_add(leaving);
+    let free = space.free.saturating_add(unfreed.len());
     Ok(over_budget(data).max(min_free.saturating_sub(free)))
 }
 
 /// What was stored longest ago, up to the bytes that have to go.
-fn choose(data: &DataDir, needed: u64) -> Unfreed {
+fn choose(data: &DataDir, needed: u64) -> Spans {
     let mut candidates = Vec::new();
     for replica in data.replicas() {
         let evictable = replica.evictable();
@@ -124,9 +149,9 @@ fn choose(data: &DataDir, needed: u64) -> Unfreed {
 }
 
 /// Has reads of the chosen spans go to their stores, durably.
-fn give_up(data: &DataDir, chosen: Unfreed, unfreed: &mut Unfreed) -> Result<(), Error> {
+fn give_up(data: &DataDir, chosen: Spans, unfreed: &Unfreed) -> Result<(), Error> {
     sync_beyond(data, data.log().position())?;
-    let mut evicted = Unfreed::new();
+    let mut evicted = Spans::new();
     let mut last = Position::default();
     for (replica, span) in chosen {
         // `None`: somebody was lent the mirror meanwhile.
@@ -136,18 +161,7 @@ fn give_up(data: &DataDir, chosen: Unfreed, unfreed: &mut Unfreed) -> Result<(),
         }
     }
     sync_beyond(data, last)?;
-    unfreed.append(&mut evicted);
-    Ok(())
-}
-
-/// Frees what was given up, and keeps in mind what handles of an earlier life of a mount may still
-/// read.
-fn free(unfreed: &mut Unfreed) -> Result<(), Error> {
-    for (replica, span) in std::mem::take(unfreed) {
-        if !replica.watch().borrow().is_gone && !replica.free(span)? {
-            unfreed.push((replica, span));
-        }
-    }
+    unfreed.spans().append(&mut evicted);
     Ok(())
 }
 

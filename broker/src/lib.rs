@@ -7,7 +7,7 @@
 //! Rooms: [`broker`] (open, close, look up), [`resolve`] (what a request means here), [`append`]
 //! (an append walks through types), [`read`] (local and stored bytes as one stream), [`specs`]
 //! (apply, create, delete), [`served`] and [`stored`] (one journal), [`stores`], [`persist`],
-//! [`evict`], [`driver`] (what runs by itself), [`journals`] (the trait for files).
+//! [`evict`], [`retain`], [`driver`] (what runs by itself), [`journals`] (the trait for files).
 
 pub mod append;
 mod backing;
@@ -25,6 +25,7 @@ pub mod limits;
 mod persist;
 pub mod read;
 pub mod resolve;
+mod retain;
 pub mod served;
 pub mod server;
 pub mod specs;

@@ -109,6 +109,13 @@ impl Stored {
         state.cover.add(fragment);
     }
 
+    /// A fragment was deleted.
+    pub fn remove(&self, span: Span) {
+        let mut state = self.state();
+        state.cover.remove(span);
+        state.put_meanwhile.retain(|fragment| fragment.span != span);
+    }
+
     /// The next listing need not wait for its time.
     pub fn refresh_soon(&self) {
         self.state().due = None;

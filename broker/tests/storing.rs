@@ -227,6 +227,36 @@ async fn a_journal_whose_stores_are_not_listed_answers_later() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_older_than_its_journal_keeps_it_is_deleted() {
+    let world = World::new().await;
+    let served = world
+        .apply("a/journal", |spec| {
+            spec.fragment.retention = Duration::from_secs(3600);
+            spec.fragment.refresh_interval = Duration::from_secs(1);
+        })
+        .await;
+    for content in ["0123456789", "abcdefghij", "last"] {
+        world.append("a/journal", content).await;
+        persisted(&world, "a/journal").await;
+    }
+    // Objects of the disk in memory are of 1970, so all are old; the last one stays.
+    until("the old ones are gone", || async { served.stat().first == 20.into() }).await;
+    let trimmed = world.read("a/journal", 5).await.expect_err("trimmed");
+    assert!(
+        matches!(&trimmed, client::Error::Trimmed { span, .. } if *span == Span::at(5.into(), 15)),
+        "{trimmed}"
+    );
+    assert_eq!(world.read("a/journal", 20).await.expect("kept"), "last");
+    let store = world.broker.stores().get("file:///").expect("it is a store");
+    let listed = || async { store.list(&journal("a/journal")).await.expect("it works").len() == 1 };
+    until("their objects are deleted", listed).await;
+    assert_eq!(world.append("a/journal", "x").await.span, Span::at(24.into(), 1));
+    let after = world.crashed(Crash::Power(2)).await;
+    assert!(after.read("a/journal", 0).await.is_err());
+    assert_eq!(after.read("a/journal", 21).await.expect("kept"), "astx");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_flipped_bit_never_becomes_a_fragment() {
     let world = World::new().await;
     let served = world.create("a/journal").await;

@@ -29,12 +29,16 @@ pub enum Error {
     Specs(String, String),
     #[error("not a log level or filter ({0}): try error, warn, info, debug or trace")]
     LogLevel(String),
-    #[error("{0} journals would be deleted: say --yes to do that, or --dry-run to see what it means")]
+    #[error(
+        "{0} journals would be deleted: say --yes to do that, or --dry-run to see what it means"
+    )]
     Unconfirmed(usize),
     #[error("{0} and {1} lie in each other: choose separate directories")]
     Nested(String, String),
     #[error("{0} holds damage, listed above: what is damaged reads as an error, the rest is whole")]
     Damage(String),
+    #[error("{0} is no data directory of courant")]
+    NoData(String),
     #[error("ended at once, by a second signal: what was in flight may be unfinished")]
     Forced,
 }
@@ -65,7 +69,11 @@ pub fn line(error: &Error) -> String {
         other => other.to_string(),
     };
     // What others say may hold more than a line.
-    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What a user can do, where the error itself does not say.
@@ -73,12 +81,12 @@ fn advice(error: &client::Error) -> Option<String> {
     use client::Error as E;
     Some(match error {
         E::Unreachable(_) => {
-            "is a broker running there? courant up starts one, --broker.address names another".into()
+            "is a broker running there? courant up starts one, --broker.address names another"
+                .into()
         }
-        E::NotFound(journal) => format!(
-            "courant journals list shows what there is, {} makes a new one",
-            makes(journal)
-        ),
+        E::NotFound(journal) => {
+            format!("courant journals list shows what there is, {} makes a new one", makes(journal))
+        }
         E::Conflict(..) => {
             "take its revision from courant journals list -o yaml, or say revision: -1".into()
         }

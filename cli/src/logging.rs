@@ -29,7 +29,9 @@ fn quiet_libraries(text: &str) -> String {
     let is_level = text.chars().all(|c| c.is_ascii_alphabetic()) && text != "off";
     let is_chatty = matches!(text.to_ascii_lowercase().as_str(), "debug" | "trace");
     match is_level && is_chatty {
-        true => format!("{text},h2=warn,hyper=warn,hyper_util=warn,tower=warn,tonic=warn,fuser=info"),
+        true => {
+            format!("{text},h2=warn,hyper=warn,hyper_util=warn,tower=warn,tonic=warn,fuser=info")
+        }
         false => text.to_owned(),
     }
 }

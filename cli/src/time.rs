@@ -1,7 +1,5 @@
 //! Moments for people: seconds of Unix as a date and a time of UTC.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 const DAY: i64 = 24 * 60 * 60;
 
 /// As `2026-11-29T19:50:58Z`. Moments before 1970 too.
@@ -10,12 +8,6 @@ pub fn format(unix_seconds: i64) -> String {
     let (year, month, day) = date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Seconds of Unix; 0 before 1970.
-pub fn seconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The date of a day, counted from 1970-01-01. Years are taken to begin in March, so that the leap

@@ -4,6 +4,8 @@
 //! is asked in `courant.v1` where it speaks that, else in Gazette's protocol, which can do less.
 
 mod courant;
+#[cfg(test)]
+mod double;
 mod door;
 mod fault;
 mod gazette;
@@ -199,3 +201,6 @@ impl Journals for Remote {
         space.map(|space| Space { total: space.total, free: space.free }).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests;

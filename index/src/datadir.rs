@@ -180,7 +180,7 @@ impl DataDir {
             locked(&shared.replicas).insert(replica.life(), replica);
         }
         let data = DataDir { shared, changing: Mutex::default(), _lock: LockGuard(lock) };
-        // Without a spare the first segment is small; appends go on while it is written.
+        recover::keep_ballast(&**data.disk())?;
         Ok((Arc::new(data), recovered))
     }
 
@@ -297,7 +297,7 @@ impl DataDir {
             local_len += replica.local_len();
         }
         self.shared.local_len.store(local_len, Ordering::Relaxed);
-        Ok(())
+        recover::keep_ballast(&*self.shared.disk)
     }
 
     /// Bytes of journals in mirrors.
@@ -354,6 +354,12 @@ impl DataDir {
     /// Gives idle room back: the disk is full.
     pub fn shrink(&self) -> Result<(), Error> {
         self.shared.staging.shrink()
+    }
+
+    /// Gives the room back that is kept for a start on a full disk, to somebody who is about to free
+    /// more: a deletion must be possible there.
+    pub fn give_room(&self) -> Result<(), Error> {
+        recover::drop_ballast(&*self.shared.disk)
     }
 
     pub fn is_closing(&self) -> bool {

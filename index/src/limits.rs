@@ -52,3 +52,7 @@ pub const ASIDE_FILES_MAX: usize = 16;
 /// Segments that wait for a checkpoint before appends are refused: mirrors that can't be synced must
 /// not fill the disk with log.
 pub const SEGMENTS_MAX: usize = 32;
+
+/// Room kept for a start on a full disk: a checkpoint and the smallest segment.
+pub const BALLAST_MIN: u64 = 512 << 10;
+pub const BALLAST_MAX: u64 = 4 << 20;

@@ -122,7 +122,10 @@ pub(crate) fn recover(
     replay.fit_mirrors()?;
     replay.sync()?;
 
-    // The checkpoint comes before the segment it begins at, so that what it frees makes room.
+    // The checkpoint comes before the segment it begins at, so that what it frees makes room; and
+    // before both, on a full disk, goes what was kept for this.
+    drop_ballast(&**disk)?;
+    drop_spare(&**disk, &scan)?;
     let number = scan.last_number.max(checkpoint.start.segment()) + 1;
     let start = Position::new(number, 0);
     let ledgers = replay.journals.values().map(|(ledger, _)| ledger.clone()).collect();
@@ -139,6 +142,43 @@ pub(crate) fn recover(
     recovered.cut_records += scan.cut_frames;
     recovered.damaged_log = scan.damaged;
     Ok((log, replay.journals.into_values().collect(), recovered))
+}
+
+/// Room that is kept for a start on a full disk.
+const BALLAST: &str = "ballast";
+
+/// Takes the room that a start on a full disk needs: a checkpoint and a segment.
+pub(crate) fn keep_ballast(disk: &dyn Disk) -> Result<(), Error> {
+    let path = Path::new(BALLAST);
+    if exists(disk, path)? {
+        return Ok(());
+    }
+    let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
+    let len = (space.total / 64).clamp(limits::BALLAST_MIN, limits::BALLAST_MAX);
+    if space.free < 4 * len {
+        return Ok(());
+    }
+    let file = disk.open(path, Open::Any).map_err(Error::disk("open", path))?;
+    file.reserve(0, len).map_err(Error::disk("reserve space in", path))
+}
+
+/// Gives the room back.
+pub(crate) fn drop_ballast(disk: &dyn Disk) -> Result<(), Error> {
+    match disk.remove(Path::new(BALLAST)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::disk("remove", BALLAST)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes a segment that was made and never begun.
+fn drop_spare(disk: &dyn Disk, scan: &Scan) -> Result<(), Error> {
+    let last = log::path_of(scan.last_number);
+    if scan.last_number > scan.end.segment() && scan.cut_frames == 0 && exists(disk, &last)? {
+        disk.remove(&last).map_err(Error::disk("remove", &last))?;
+    }
+    Ok(())
 }
 
 struct Replay {

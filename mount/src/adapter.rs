@@ -93,7 +93,7 @@ impl fuser::Filesystem for Adapter {
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let looking = self.fs.lookup(NodeId(parent.0), name.as_bytes(), caller(request));
-        self.answers.answer(looking, found(reply));
+        self.answers.answer(request, looking, found(reply));
     }
 
     fn forget(&self, _request: &Request, node: INodeNo, lookups: u64) {
@@ -112,16 +112,16 @@ impl fuser::Filesystem for Adapter {
         // One with a handle comes from lseek(SEEK_END), under the inode lock: holding it would stop
         // every writer of the file.
         if handle.is_some() {
-            return self.answers.answer(getting, attributes(reply));
+            return self.answers.answer(request, getting, attributes(reply));
         }
         let holds = self.holds.clone();
         let getting = async move { holds.getattr(thread, node, getting.await?).await };
-        self.answers.answer(Box::pin(getting), attributes(reply));
+        self.answers.answer(request, Box::pin(getting), attributes(reply));
     }
 
     fn setattr(
         &self,
-        _request: &Request,
+        request: &Request,
         node: INodeNo,
         _mode: Option<u32>,
         _uid: Option<u32>,
@@ -137,12 +137,12 @@ impl fuser::Filesystem for Adapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        self.answers.answer(self.fs.setattr(NodeId(node.0), size), attributes(reply));
+        self.answers.answer(request, self.fs.setattr(NodeId(node.0), size), attributes(reply));
     }
 
     fn mknod(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
@@ -153,27 +153,43 @@ impl fuser::Filesystem for Adapter {
         if FileType::from_raw_mode(mode) != FileType::RegularFile {
             return reply.error(Errno::EPERM);
         }
-        self.answers.answer(self.fs.mknod(NodeId(parent.0), name.as_bytes()), found(reply));
+        self.answers.answer(
+            request,
+            self.fs.mknod(NodeId(parent.0), name.as_bytes()),
+            found(reply),
+        );
     }
 
     fn mkdir(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         _mode: u32,
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        self.answers.answer(self.fs.mkdir(NodeId(parent.0), name.as_bytes()), found(reply));
+        self.answers.answer(
+            request,
+            self.fs.mkdir(NodeId(parent.0), name.as_bytes()),
+            found(reply),
+        );
     }
 
-    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.answers.answer(self.fs.unlink(NodeId(parent.0), name.as_bytes()), empty(reply));
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.answers.answer(
+            request,
+            self.fs.unlink(NodeId(parent.0), name.as_bytes()),
+            empty(reply),
+        );
     }
 
-    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.answers.answer(self.fs.rmdir(NodeId(parent.0), name.as_bytes()), empty(reply));
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.answers.answer(
+            request,
+            self.fs.rmdir(NodeId(parent.0), name.as_bytes()),
+            empty(reply),
+        );
     }
 
     fn symlink(
@@ -189,7 +205,7 @@ impl fuser::Filesystem for Adapter {
 
     fn rename(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         newparent: INodeNo,
@@ -199,7 +215,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let from = (NodeId(parent.0), name.as_bytes());
         let to = (NodeId(newparent.0), newname.as_bytes());
-        self.answers.answer(self.fs.rename(from, to), empty(reply));
+        self.answers.answer(request, self.fs.rename(from, to), empty(reply));
     }
 
     fn link(
@@ -217,7 +233,7 @@ impl fuser::Filesystem for Adapter {
         let caller = caller(request);
         let opening = self.fs.open(NodeId(node.0), flags(raw.0), caller);
         let opener = self.opener.clone();
-        self.answers.answer(opening, move |answer| match answer {
+        self.answers.answer(request, opening, move |answer| match answer {
             Ok(opened) => opener.reply(opened, caller, reply),
             Err(error) => reply.error(errno(&error)),
         });
@@ -235,7 +251,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let parent = NodeId(parent.0);
         let creating = self.fs.create(parent, name.as_bytes(), flags(raw), caller(request));
-        self.answers.answer(creating, move |answer| match answer {
+        self.answers.answer(request, creating, move |answer| match answer {
             Ok((found, handle)) => {
                 let handle = FileHandle(handle.0);
                 reply.created(&TTL, &entry(&found), GENERATION, handle, opener::direct());
@@ -269,16 +285,16 @@ impl fuser::Filesystem for Adapter {
         };
         let reading = self.fs.read(read);
         if !self.fs.waits_at_head(read.handle) {
-            return self.answers.answer(reading, answer);
+            return self.answers.answer(request, reading, answer);
         }
         let (holds, thread) = (self.holds.clone(), request.pid());
         let reading = async move { holds.read(thread, reading).await };
-        self.answers.answer(Box::pin(reading), answer);
+        self.answers.answer_held(Box::pin(reading), answer);
     }
 
     fn write(
         &self,
-        _request: &Request,
+        request: &Request,
         _node: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -290,7 +306,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let handle = HandleId(handle.0);
         let writing = self.fs.write(WriteAt { handle, offset, content, flags: flags(raw.0) });
-        self.answers.answer(writing, move |answer| match answer {
+        self.answers.answer(request, writing, move |answer| match answer {
             Ok(written) => reply.written(u32::try_from(written).expect("at most a request")),
             Err(error) => reply.error(errno(&error)),
         });
@@ -326,17 +342,17 @@ impl fuser::Filesystem for Adapter {
 
     fn fsync(
         &self,
-        _request: &Request,
+        request: &Request,
         _node: INodeNo,
         handle: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.answers.answer(self.fs.fsync(HandleId(handle.0)), empty(reply));
+        self.answers.answer(request, self.fs.fsync(HandleId(handle.0)), empty(reply));
     }
 
-    fn opendir(&self, _request: &Request, node: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.answers.answer(self.fs.opendir(NodeId(node.0)), move |answer| match answer {
+    fn opendir(&self, request: &Request, node: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        self.answers.answer(request, self.fs.opendir(NodeId(node.0)), move |answer| match answer {
             Ok(handle) => reply.opened(FileHandle(handle.0), FopenFlags::empty()),
             Err(error) => reply.error(errno(&error)),
         });
@@ -409,18 +425,18 @@ impl fuser::Filesystem for Adapter {
 
     fn getxattr(
         &self,
-        _request: &Request,
+        request: &Request,
         node: INodeNo,
         name: &OsStr,
         size: u32,
         reply: ReplyXattr,
     ) {
         let getting = self.fs.getxattr(NodeId(node.0), name.as_bytes());
-        self.answers.answer(getting, valued(size, reply));
+        self.answers.answer(request, getting, valued(size, reply));
     }
 
-    fn listxattr(&self, _request: &Request, node: INodeNo, size: u32, reply: ReplyXattr) {
-        self.answers.answer(self.fs.listxattr(NodeId(node.0)), valued(size, reply));
+    fn listxattr(&self, request: &Request, node: INodeNo, size: u32, reply: ReplyXattr) {
+        self.answers.answer(request, self.fs.listxattr(NodeId(node.0)), valued(size, reply));
     }
 
     fn removexattr(&self, _request: &Request, _node: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -452,7 +468,7 @@ impl fuser::Filesystem for Adapter {
 
     fn poll(
         &self,
-        _request: &Request,
+        request: &Request,
         _node: INodeNo,
         handle: FileHandle,
         notifier: PollNotifier,
@@ -464,7 +480,7 @@ impl fuser::Filesystem for Adapter {
         let (fs, polls, runtime) =
             (self.fs.clone(), self.polls.clone(), self.answers.runtime().clone());
         let notifies = poll_flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
-        self.answers.answer(self.fs.is_readable(handle), move |answer| match answer {
+        self.answers.answer(request, self.fs.is_readable(handle), move |answer| match answer {
             Ok(true) => reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | writable()),
             Ok(false) => {
                 if notifies {
@@ -492,7 +508,7 @@ impl fuser::Filesystem for Adapter {
 
     fn lseek(
         &self,
-        _request: &Request,
+        request: &Request,
         node: INodeNo,
         _handle: FileHandle,
         offset: i64,
@@ -506,7 +522,7 @@ impl fuser::Filesystem for Adapter {
             _ => return reply.error(Errno::EINVAL),
         };
         let seeking = self.fs.seek(NodeId(node.0), offset, seek);
-        self.answers.answer(seeking, move |answer| match answer {
+        self.answers.answer(request, seeking, move |answer| match answer {
             Ok(found) => reply.offset(i64::try_from(found).expect("an offset of a journal")),
             Err(error) => reply.error(errno(&error)),
         });

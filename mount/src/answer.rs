@@ -1,36 +1,67 @@
 //! Answering at once where nothing has to be waited for, and later from a task where it has.
 
+use crate::watch::{Until, Watches};
 use fs::{Error, Wait};
+use fuser::Request;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::runtime::Handle;
 
+/// How long an operation waits before its caller is watched. Most are over by then.
+const WATCHED_AFTER: Duration = Duration::from_millis(100);
+
 /// Where the operations of a mount run when they wait.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Answers {
     runtime: Handle,
+    watches: Arc<Watches>,
 }
 
 impl Answers {
-    pub fn new(runtime: Handle) -> Self {
-        Answers { runtime }
+    pub fn new(runtime: Handle, watches: Arc<Watches>) -> Self {
+        Answers { runtime, watches }
     }
 
     pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    /// Polls the operation once on this thread; only one that waits becomes a task. A reply that is
-    /// dropped unsent, as by a panic, answers `EIO` by itself.
+    /// Polls the operation once on this thread; only one that waits becomes a task, which ends with
+    /// its caller. A reply that is dropped unsent, as by a panic, answers `EIO` by itself.
     pub fn answer<T: Send + 'static>(
+        &self,
+        request: &Request,
+        wait: Wait<T>,
+        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) {
+        let (thread, watches) = (request.pid(), self.watches.clone());
+        self.begin(wait, reply, move |wait| outwait(thread, wait, watches));
+    }
+
+    /// The same for an operation that watches its caller itself.
+    pub fn answer_held<T: Send + 'static>(
+        &self,
+        wait: Wait<T>,
+        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) {
+        self.begin(wait, reply, |wait| wait);
+    }
+
+    fn begin<T: Send + 'static, W>(
         &self,
         mut wait: Wait<T>,
         reply: impl FnOnce(Result<T, Error>) + Send + 'static,
-    ) {
+        later: impl FnOnce(Wait<T>) -> W,
+    ) where
+        W: Future<Output = Result<T, Error>> + Send + 'static,
+    {
         match self.first_poll(&mut wait) {
             Some(Poll::Ready(answer)) => reply(answer),
             Some(Poll::Pending) => {
-                self.runtime.spawn(async move { reply(wait.await) });
+                let answer = later(wait);
+                self.runtime.spawn(async move { reply(answer.await) });
             }
             None => {}
         }
@@ -38,11 +69,29 @@ impl Answers {
 
     /// The answer if it is there already. `None` after a panic, which must not end a FUSE thread:
     /// the others would go on while fuser has given the session up.
-    pub fn first_poll<T>(&self, wait: &mut Wait<T>) -> Option<Poll<Result<T, Error>>> {
+    fn first_poll<T>(&self, wait: &mut Wait<T>) -> Option<Poll<Result<T, Error>>> {
         let _entered = self.runtime.enter();
         let mut context = Context::from_waker(Waker::noop());
         catch_unwind(AssertUnwindSafe(|| wait.as_mut().poll(&mut context)))
             .inspect_err(|_| tracing::error!("an operation panicked; its caller is told EIO"))
             .ok()
+    }
+}
+
+/// Waits for the answer, or for the death of its caller: one that is killed stays until it is
+/// answered.
+async fn outwait<T>(thread: u32, mut wait: Wait<T>, watches: Arc<Watches>) -> Result<T, Error> {
+    let early = tokio::time::timeout(WATCHED_AFTER, &mut wait).await;
+    match early {
+        Ok(answer) => return answer,
+        // A caller without a thread id can't be watched.
+        Err(_elapsed) if thread == 0 => return wait.await,
+        Err(_elapsed) => {}
+    }
+    let mut watched = watches.watch(thread, Until::Dying);
+    tokio::select! {
+        biased;
+        answer = wait => answer,
+        () = watched.signalled() => Err(Error::Interrupted),
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::askers::Askers;
 use crate::proc::Follower;
-use crate::watch::Watches;
+use crate::watch::{Until, Watches};
 use bytes::Bytes;
 use fs::{Attr, Error, Filesystem, Followed, NodeId, Wait};
 use futures::future::select_all;
@@ -46,20 +46,20 @@ pub struct Holds {
 }
 
 impl Holds {
-    pub fn new(fs: Arc<Filesystem>, mnt_id: u64, closing: watch::Receiver<bool>) -> Self {
+    pub fn new(
+        fs: Arc<Filesystem>,
+        mnt_id: u64,
+        watches: Arc<Watches>,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
         let limit = request_limit(TIMEOUTS.map(Path::new));
-        Holds { fs, mnt_id, watches: Arc::default(), askers: Mutex::default(), closing, limit }
-    }
-
-    /// Who is held at this moment.
-    pub fn watches(&self) -> &Arc<Watches> {
-        &self.watches
+        Holds { fs, mnt_id, watches, askers: Mutex::default(), closing, limit }
     }
 
     /// A read that waits at the head, until it ends by itself, its caller has a signal, or the
     /// mount goes. A caller that can't be watched is let go each second, to look for itself.
     pub async fn read(&self, thread: u32, mut reading: Wait<Bytes>) -> Result<Bytes, Error> {
-        let mut watched = self.watches.watch(thread);
+        let mut watched = self.watches.watch(thread, Until::Signalled);
         let unwatched = (thread == 0).then_some(UNWATCHED_MAX);
         let limit = [unwatched, self.limit].into_iter().flatten().min();
         tokio::select! {
@@ -125,7 +125,7 @@ impl Holds {
 
     /// Waits for a reason to answer.
     async fn wait(&self, thread: u32, follower: &Follower, set: &[Followed]) {
-        let mut watched = self.watches.watch(thread);
+        let mut watched = self.watches.watch(thread, Until::Signalled);
         let mut census = self.fs.census();
         census.mark_unchanged();
         let longest = if follower.watches_pid { HOLD_WITH_PID } else { HOLD_MAX };

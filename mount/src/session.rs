@@ -5,6 +5,7 @@ use crate::answer::Answers;
 use crate::hold::Holds;
 use crate::mountpoint::{self, Attached, MountPoint, table};
 use crate::pages::Pages;
+use crate::watch::Watches;
 use fs::Filesystem;
 use fuser::{Config, Session, SessionACL};
 use std::io;
@@ -71,13 +72,14 @@ pub fn serve(
     config.n_threads = Some(settings.threads);
 
     let closing = watch::Sender::new(false);
-    let holds = Arc::new(Holds::new(fs.clone(), attached.mnt_id(), closing.subscribe()));
+    let watches = Arc::new(Watches::default());
+    let holds = Holds::new(fs.clone(), attached.mnt_id(), watches.clone(), closing.subscribe());
     let background = [
-        runtime.spawn(holds.watches().clone().run()),
+        runtime.spawn(watches.clone().run()),
         runtime.spawn(notice_removal(attached.mnt_id(), closing.clone())),
     ];
-    let answers = Answers::new(runtime.clone());
-    let adapter = Adapter::new(fs.clone(), answers, holds, settings.stack_depth);
+    let answers = Answers::new(runtime.clone(), watches);
+    let adapter = Adapter::new(fs.clone(), answers, Arc::new(holds), settings.stack_depth);
     let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
     fs.attach(Arc::new(Pages::new(session.notifier(), runtime)));
 

@@ -1,6 +1,7 @@
-//! Watching held callers for signals, so that what is held can be killed.
+//! Watching callers that wait for signals, so that they can be killed.
 //!
-//! fuser has no hook for the kernel's INTERRUPT: without this a held caller ignores even SIGKILL.
+//! fuser has no hook for the kernel's INTERRUPT: without this a caller that waits for an answer
+//! ignores even SIGKILL.
 
 use crate::proc::SignalWatch;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const PACE_MIN: Duration = Duration::from_millis(15);
 /// A look may take one part in this many of the time: 5 % of a core, however many are held.
 const SHARE: u32 = 20;
 
-/// The callers that are held at this moment.
+/// The callers that are watched at this moment.
 #[derive(Debug, Default)]
 pub struct Watches {
     held: Mutex<Held>,
@@ -28,16 +29,40 @@ struct Held {
     watched: u64,
 }
 
+/// For which signals a caller is let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Any that it will see: for requests that a program expects to be interrupted in.
+    Signalled,
+    /// Only one that ends it: a write to a file never fails with `EINTR` elsewhere either.
+    Dying,
+}
+
+#[derive(Debug, Clone)]
+struct Signals {
+    watch: Arc<SignalWatch>,
+    until: Until,
+}
+
+impl Signals {
+    fn let_go(&self) -> bool {
+        match self.until {
+            Until::Signalled => self.watch.signal_waits(),
+            Until::Dying => self.watch.is_dying(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Caller {
-    signals: Arc<SignalWatch>,
+    signals: Signals,
     tell: oneshot::Sender<()>,
 }
 
 impl Watches {
     /// Watches a thread until the guard is dropped.
-    pub fn watch(self: &Arc<Self>, thread: u32) -> Watched {
-        let signals = Arc::new(SignalWatch::of(thread));
+    pub fn watch(self: &Arc<Self>, thread: u32, until: Until) -> Watched {
+        let signals = Signals { watch: Arc::new(SignalWatch::of(thread)), until };
         let (tell, told) = oneshot::channel();
         let mut held = self.held();
         held.watched += 1;
@@ -48,7 +73,7 @@ impl Watches {
         Watched { watches: self.clone(), ticket, told }
     }
 
-    /// How many callers are held.
+    /// How many callers are watched.
     pub fn len(&self) -> usize {
         self.held().callers.len()
     }
@@ -72,12 +97,12 @@ impl Watches {
 
     /// Tells those who have a signal. The lock is not held while /proc is read.
     fn look(&self) {
-        let callers = || -> Vec<(u64, Arc<SignalWatch>)> {
+        let callers = || -> Vec<(u64, Signals)> {
             let held = self.held();
             held.callers.iter().map(|(ticket, caller)| (*ticket, caller.signals.clone())).collect()
         };
         for (ticket, signals) in callers() {
-            if signals.signal_waits()
+            if signals.let_go()
                 && let Some(caller) = self.held().callers.remove(&ticket)
             {
                 // Whoever is let go for another reason meanwhile does not listen.
@@ -100,7 +125,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Waits until the caller has a signal that it will see.
+    /// Waits until the caller has such a signal.
     pub async fn signalled(&mut self) {
         // The sender is dropped only with `self`, or after it has told.
         let _told = (&mut self.told).await;

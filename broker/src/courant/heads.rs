@@ -1,9 +1,10 @@
 //! Heads: where many journals end, at once or as soon as one of them is not as it was known.
 
 use crate::server::caller::Caller;
-use crate::{Broker, Served};
+use crate::{Broker, Error, Served};
 use client::Stat;
 use futures::StreamExt;
+use futures::future::try_join_all;
 use futures::stream::FuturesUnordered;
 use protocol::wire::courant::{Head, HeadsRequest, HeadsResponse, Known};
 use protocol::{Journal, Life};
@@ -15,17 +16,21 @@ use tokio::sync::watch;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The heads of this moment.
-pub fn heads(broker: &Broker, request: &HeadsRequest) -> HeadsResponse {
+///
+/// Journals that are asked for by name are waited for until their end is known, since an unlisted
+/// one would seem empty. All below a prefix are told as they are.
+pub async fn heads(broker: &Broker, request: &HeadsRequest) -> Result<HeadsResponse, Error> {
     // Before the journals are looked up, so that one created meanwhile is not missed.
     let census = *broker.census().borrow();
-    let mut heads: Vec<Head> = if request.journals.is_empty() {
-        broker.served_below(&request.prefix).iter().map(|served| head(served.stat())).collect()
+    let stats: Vec<Stat> = if request.journals.is_empty() {
+        broker.served_below(&request.prefix).iter().map(|served| served.stat()).collect()
     } else {
-        let named = request.journals.iter().filter_map(|name| found(broker, name));
-        named.map(|served| head(served.stat())).collect()
+        let served: Vec<_> = request.journals.iter().filter_map(|it| found(broker, it)).collect();
+        try_join_all(served.iter().map(|served| broker.stat(served))).await?
     };
+    let mut heads: Vec<Head> = stats.into_iter().map(head).collect();
     heads.sort_by(|a, b| a.journal.cmp(&b.journal));
-    HeadsResponse { heads, census }
+    Ok(HeadsResponse { heads, census })
 }
 
 /// Waits until something is not as the request knows it, and not longer than it says.

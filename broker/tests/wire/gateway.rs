@@ -195,6 +195,21 @@ async fn a_put_that_breaks_off_appends_nothing() {
     world.stop().await;
 }
 
+#[tokio::test]
+async fn a_refused_put_is_told_to_who_sends_it_whole() {
+    let world = with_journal(b"").await;
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let len = 8 << 20;
+    let head = format!("PUT /no/such HTTP/1.1\r\nHost: x\r\nContent-Length: {len}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Such a client looks at the answer only when it has sent everything.
+    stream.write_all(&vec![b'x'; len]).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    assert_eq!(parse(&String::from_utf8(answer).unwrap()).status, 404);
+    world.stop().await;
+}
+
 fn curl(arguments: &[&str]) -> Command {
     let mut command = Command::new("curl");
     command.args(["--silent", "--show-error", "--no-buffer"]).args(arguments);

@@ -244,6 +244,21 @@ async fn appends_at_once_do_not_mix() {
 }
 
 #[tokio::test]
+async fn an_early_refusal_reaches_who_still_sends() {
+    let world = World::start().await;
+    world.apply([spec("logs/app")]).await;
+    let mut client = world.gazette().await;
+    append(&mut client, "logs/app", b"0123").await;
+    let first = AppendRequest { journal: "logs/app".into(), offset: 2, ..Default::default() };
+    let piece = AppendRequest { content: vec![0; 1 << 20].into(), ..Default::default() };
+    let pieces = std::iter::repeat_n(piece, 64).chain([AppendRequest::default()]);
+    let messages = tokio_stream::iter([first].into_iter().chain(pieces));
+    let response = client.append(messages).await.unwrap().into_inner();
+    assert_eq!(response.status(), Status::WrongAppendOffset);
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn a_message_over_4_mib_is_refused() {
     let world = World::start().await;
     world.apply([spec("logs/app")]).await;

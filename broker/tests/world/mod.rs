@@ -135,7 +135,7 @@ pub fn journal(name: &str) -> Journal {
 
 /// Polls until `is_so`, which another task brings about.
 pub async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
-    for _ in 0..2000 {
+    for _ in 0..10_000 {
         if is_so().await {
             return;
         }

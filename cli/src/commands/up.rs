@@ -86,7 +86,8 @@ impl Up {
 
 /// A mount over the data would hide them from the broker; data in the mount would be journals.
 fn refuse_nested(data: &Path, mount: &Path) -> Result<(), Error> {
-    let absolute = |path: &Path| std::path::absolute(path).map_err(Error::io("find this directory"));
+    let absolute =
+        |path: &Path| std::path::absolute(path).map_err(Error::io("find this directory"));
     let (data, mount) = (absolute(data)?, absolute(mount)?);
     if data.starts_with(&mount) || mount.starts_with(&data) {
         return Err(Error::Nested(data.display().to_string(), mount.display().to_string()));

@@ -21,7 +21,8 @@ pub fn changes(origin: &str, text: &str) -> Result<Vec<Change>, Error> {
     let mut changes: Vec<Change> = Vec::with_capacity(list.len());
     for (at, entry) in list.into_iter().enumerate() {
         let number = at + 1;
-        let entry = Entry::read(entry).map_err(|why| refused(format!("journal {number}: {why}")))?;
+        let entry =
+            Entry::read(entry).map_err(|why| refused(format!("journal {number}: {why}")))?;
         let change = entry.change().map_err(|why| refused(format!("journal {number}: {why}")))?;
         if changes.iter().any(|other| other.journal() == change.journal()) {
             return Err(refused(format!("journal {number}: {} comes twice", change.journal())));
@@ -161,8 +162,7 @@ impl Entry {
         if !is_listed {
             return serde_yaml_ng::from_value(value).map_err(|error| error.to_string());
         }
-        let listed: Listed =
-            serde_yaml_ng::from_value(value).map_err(|error| error.to_string())?;
+        let listed: Listed = serde_yaml_ng::from_value(value).map_err(|error| error.to_string())?;
         let mut entry: Entry =
             serde_yaml_ng::from_value(listed.spec).map_err(|error| error.to_string())?;
         if let Some(revision) = listed.mod_revision {
@@ -231,7 +231,8 @@ impl Labels {
 
 impl Fragment {
     fn spec(self) -> Result<FragmentSpec, String> {
-        let length = self.length.ok_or("length: missing (bytes of a fragment, such as 67108864)")?;
+        let length =
+            self.length.ok_or("length: missing (bytes of a fragment, such as 67108864)")?;
         let length = length.number("length")?;
         let codec = self.compression_codec.ok_or_else(|| {
             let names = Codec::ALL.map(Codec::name).join(", ");

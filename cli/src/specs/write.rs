@@ -134,10 +134,8 @@ impl From<Route> for Members {
 
 /// A list of specs with their revisions.
 pub fn to_yaml(listed: Vec<ListedJournal>) -> Result<String, Error> {
-    let shown = |listed: ListedJournal| Shown {
-        spec: listed.spec.into(),
-        revision: listed.mod_revision,
-    };
+    let shown =
+        |listed: ListedJournal| Shown { spec: listed.spec.into(), revision: listed.mod_revision };
     let shown: Vec<Shown> = listed.into_iter().map(shown).collect();
     serde_yaml_ng::to_string(&shown).map_err(|error| unwritable(&error.to_string()))
 }

@@ -60,7 +60,7 @@ impl Incoming {
         match incoming.message().await? {
             Some(ReadResponse::Metadata(metadata)) => {
                 if from == ReadFrom::Head {
-                    incoming.position = metadata.offset.max(metadata.write_head);
+                    incoming.position = metadata.offset;
                 }
                 incoming.meet(&metadata)?;
                 Ok(incoming)

@@ -28,10 +28,20 @@ impl SignalWatch {
     /// the thread is gone. False when /proc tells nothing, since an `EINTR` without a signal breaks
     /// programs.
     pub fn signal_waits(&self) -> bool {
+        self.asks(|pending| pending.seen != 0)
+    }
+
+    /// Whether such a signal will also end the thread: it is not caught, and its default is not to
+    /// stop. What such a caller is answered nobody sees.
+    pub fn is_dying(&self) -> bool {
+        self.asks(|pending| pending.seen & !pending.caught & !STOPS != 0)
+    }
+
+    fn asks(&self, question: impl Fn(Pending) -> bool) -> bool {
         let Some(status) = &self.status else { return true };
         let mut text = [0; STATUS_MAX];
         match status.read_at(&mut text, 0) {
-            Ok(length) => parse(&String::from_utf8_lossy(&text[..length])).unwrap_or(false),
+            Ok(length) => parse(&String::from_utf8_lossy(&text[..length])).is_some_and(question),
             Err(error) => is_gone(&error),
         }
     }
@@ -42,12 +52,25 @@ fn is_gone(error: &io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::SRCH)
 }
 
-/// (SigPnd | ShdPnd) less SigBlk and SigIgn, of a status file's text. Signals whose default is to
-/// be ignored never wait: the kernel drops them when they are sent.
-fn parse(status: &str) -> Option<bool> {
+/// Signals of one thread, signal *n* as bit *n - 1*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pending {
+    /// That wait and are neither blocked nor ignored.
+    seen: u64,
+    /// For which the program has a handler.
+    caught: u64,
+}
+
+/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU, whose default is to stop (signal(7)).
+const STOPS: u64 = 0b1111 << 18;
+
+/// Of a status file's text: (SigPnd | ShdPnd) less SigBlk and SigIgn, and SigCgt. Signals whose
+/// default is to be ignored never wait: the kernel drops them when they are sent.
+fn parse(status: &str) -> Option<Pending> {
     let mask = |key| u64::from_str_radix(field(status, key)?, 16).ok();
     let pending = mask("SigPnd")? | mask("ShdPnd")?;
-    Some(pending & !mask("SigBlk")? & !mask("SigIgn")? != 0)
+    let seen = pending & !mask("SigBlk")? & !mask("SigIgn")?;
+    Some(Pending { seen, caught: mask("SigCgt")? })
 }
 
 #[cfg(test)]
@@ -81,7 +104,8 @@ mod tests {
         ];
         for ([pending, shared, blocked, ignored], waits) in cases {
             let text = status(pending, shared, blocked, ignored);
-            assert_eq!(parse(&text), Some(waits), "{text}");
+            let seen = parse(&text).unwrap().seen;
+            assert_eq!(seen != 0, waits, "{text}");
         }
         // Case: a text without the masks says nothing.
         assert_eq!(parse("Name:\tcat\n"), None);
@@ -94,8 +118,10 @@ mod tests {
         assert!(!watch.signal_waits());
         // A stopped process takes no signal, so that it stays pending.
         child.signal(Signal::STOP);
+        assert!(!watch.is_dying());
         child.signal(Signal::TERM);
         child.until(|| watch.signal_waits());
+        assert!(watch.is_dying());
 
         // Case: the process is gone, before the watch began or since.
         child.end();

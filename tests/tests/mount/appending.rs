@@ -93,7 +93,8 @@ fn t02_lines_of_two_mounts_are_all_there_once_and_in_order() {
 fn t02_writes_of_every_size_stay_whole_between_two_mounts() {
     // The most that one write(2) is sure to append whole, whatever its place in a page.
     const WHOLE_MAX: usize = 1_044_480;
-    let head = b"<1 1 1044480>\n".len();
+    // The longest head of a record: two digits of a number at the most.
+    let head = b"<4 12 1044480>\n".len();
     let up = Up::start();
     let second = up.second();
     // Case: within a page, about a page, over the pipe and buffer sizes of shells, at the limit.

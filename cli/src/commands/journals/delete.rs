@@ -39,10 +39,8 @@ impl Delete {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         let listed = self.selection.listed(remote).await?;
         // Only what was listed is deleted: a spec that changed meanwhile is refused.
-        let journals: Vec<(Journal, i64)> = listed
-            .into_iter()
-            .map(|listed| (listed.spec.name, listed.mod_revision))
-            .collect();
+        let journals: Vec<(Journal, i64)> =
+            listed.into_iter().map(|listed| (listed.spec.name, listed.mod_revision)).collect();
         if !self.dry_run && !self.yes {
             self.confirm(&journals)?;
         }

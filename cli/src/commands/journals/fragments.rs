@@ -91,7 +91,8 @@ fn cells(fragment: &Fragment) -> Vec<String> {
         size::format(fragment.span.len()),
         stored,
         fragment.codec.to_string(),
-        fragment.sum.to_string(),
+        // What still grows has no sum.
+        if fragment.sum.is_zero() { "-".to_owned() } else { fragment.sum.to_string() },
         fragment.backing_store.clone(),
     ]
 }
@@ -136,13 +137,17 @@ mod tests {
     use super::*;
     use protocol::{Codec, Offset, Span, Sum};
 
+    fn sum() -> Sum {
+        Sum::new([0x5a; 20])
+    }
+
     fn listed() -> Vec<ListedFragment> {
         let journal: protocol::Journal = "local/log".parse().expect("valid");
         let span = |begin: u32, len| Span::at(Offset::from(begin), len);
         let stored = Fragment {
             mod_time: 1_709_251_200,
             backing_store: "file:///".into(),
-            ..Fragment::local(journal.clone(), span(0, 2048), Sum::ZERO, Codec::Gzip)
+            ..Fragment::local(journal.clone(), span(0, 2048), sum(), Codec::Gzip)
         };
         let local = Fragment::local(journal, span(2048, 100), Sum::ZERO, Codec::None);
         let signed = |fragment, url: &str| ListedFragment { fragment, signed_url: url.into() };
@@ -151,7 +156,7 @@ mod tests {
 
     #[test]
     fn stored_and_local_fragments_are_told_apart() {
-        let sum = "0".repeat(40);
+        let sum = sum().to_string();
         let text = table(&listed(), true).to_string();
         let rows: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -159,7 +164,7 @@ mod tests {
         let stored = ["local/log", "0", "2048", "2.0", "KiB", "2024-03-01T00:00:00Z", "GZIP"];
         assert_eq!(rows[1][..7], stored);
         assert_eq!(rows[1][7..], [sum.as_str(), "file:///", "http://store/x"]);
-        assert_eq!(rows[2][..6], ["local/log", "2048", "2148", "100", "B", "local"]);
+        assert_eq!(rows[2], ["local/log", "2048", "2148", "100", "B", "local", "NONE", "-"]);
         let json: serde_json::Value =
             serde_json::from_str(&json(&listed()).expect("can be written")).expect("is JSON");
         assert_eq!(json["fragments"][0]["compression_codec"], "GZIP");

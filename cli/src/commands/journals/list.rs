@@ -81,7 +81,8 @@ impl Columns {
             (self.rf, "#RF"),
             (self.stores, "STORES"),
         ];
-        heading.extend(shown.iter().filter(|(is_shown, _)| *is_shown).map(|(_, n)| (*n).to_owned()));
+        heading
+            .extend(shown.iter().filter(|(is_shown, _)| *is_shown).map(|(_, n)| (*n).to_owned()));
         heading.extend(self.labels.iter().map(|label| label.to_uppercase()));
         let mut table = Table::new(heading);
         for journal in listed {

@@ -59,7 +59,10 @@ fn lists_come_in_several_forms() {
         (format!("name: local/\nchildren:\n- {one}"), vec!["local/one"]),
         (format!("children:\n- children: [{one}]\n- {two}"), vec!["local/one", "local/two"]),
         (format!("journals:\n- spec: {one}\n  mod_revision: 7"), vec!["local/one"]),
-        (format!("{{\"journals\": [{{\"spec\": {one}, \"modRevision\": \"7\"}}]}}"), vec!["local/one"]),
+        (
+            format!("{{\"journals\": [{{\"spec\": {one}, \"modRevision\": \"7\"}}]}}"),
+            vec!["local/one"],
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(names(&text).expect(&text), expected, "{text}");

@@ -1,0 +1,419 @@
+//! The client against a broker in memory, over a real connection.
+
+use super::double::Double;
+use super::*;
+use crate::limits::POLLS;
+use crate::{Appender, Durability, Piece, Reader, Writer};
+use futures::future::join_all;
+use protocol::request::{FragmentsRequest, ReadFrom};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longer than anything here takes, on a machine that does much else.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A double and its client.
+async fn pair(speaks_courant: bool) -> (Double, Arc<Remote>) {
+    let (double, url) = Double::start(speaks_courant).await;
+    (double, Arc::new(Remote::new(&url).expect("a valid URL")))
+}
+
+fn journal(name: &str) -> Journal {
+    name.parse().expect("valid")
+}
+
+fn read(name: &str, offset: u32, max: usize) -> Read {
+    Read { journal: journal(name), life: None, offset: Offset::from(offset), max }
+}
+
+fn append(name: &str, content: &'static [u8]) -> Append {
+    Append::new(journal(name), Bytes::from_static(content))
+}
+
+/// Everything from an offset on.
+async fn drain(mut reader: Reader) -> (Vec<u8>, Vec<protocol::Span>) {
+    let (mut bytes, mut gaps) = (Vec::new(), Vec::new());
+    while let Some(piece) = reader.next().await.expect("readable") {
+        match piece {
+            Piece::Content(_, content) => bytes.extend_from_slice(&content),
+            Piece::Gap(span) => gaps.push(span),
+        }
+    }
+    (bytes, gaps)
+}
+
+#[tokio::test]
+async fn journals_are_appended_to_and_read_on_either_broker() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        double.create("local/log");
+        double.create("local/other");
+        double.create("elsewhere/log");
+        let request = Append { durability: Some(Durability::Memory), ..append("local/log", b"hello") };
+        let appended = remote.append(request).await.expect("appended");
+        assert_eq!((appended.span.begin().get(), appended.span.end().get()), (0, 5));
+
+        let stat = remote.stat(&journal("local/log")).await.expect("there");
+        assert_eq!((stat.head.get(), stat.life), (5, appended.life));
+        assert!(matches!(remote.stat(&journal("local/none")).await, Err(Error::NotFound(_))));
+        let listed = remote.list("local/").await.expect("listed");
+        let names: Vec<&str> = listed.iter().map(|stat| stat.journal.as_str()).collect();
+        assert_eq!(names, ["local/log", "local/other"]);
+
+        assert_eq!(remote.read(read("local/log", 1, 3)).await.expect("read"), "ell");
+        assert_eq!(remote.read(read("local/log", 5, 3)).await.expect("at the head"), "");
+        let missing = remote.read(read("local/none", 0, 3)).await;
+        assert!(matches!(missing, Err(Error::NotFound(_))));
+    }
+}
+
+#[tokio::test]
+async fn conditions_are_checked_and_told() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        double.create("local/log");
+        double.append("local/log", b"12345");
+        // Case: the offset that is expected, whether it is the head
+        for (offset, expected) in [(0, false), (4, false), (5, true), (6, false)] {
+            let offset = Some(Offset::from(offset));
+            let appended = remote.append(Append { offset, ..append("local/log", b"") }).await;
+            match appended {
+                Err(Error::WrongOffset { head, .. }) => assert_eq!((head.get(), expected), (5, false)),
+                other => assert!(other.is_ok() == expected, "{offset:?}: {other:?}"),
+            }
+        }
+        let stat = remote.stat(&journal("local/log")).await.expect("there");
+        double.remove("local/log");
+        double.create("local/log");
+        double.append("local/log", b"other bytes");
+        let old = Read { life: Some(stat.life), ..read("local/log", 0, 5) };
+        assert!(matches!(remote.read(old).await, Err(Error::Deleted(_))));
+        let old = Append { life: Some(stat.life), ..append("local/log", b"") };
+        assert!(matches!(remote.append(old).await, Err(Error::Deleted(_))));
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_asked_for_again_and_applied_once() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    double.lose_answers(2);
+    let appender = Appender::new(remote.clone(), [7; 16], PATIENCE);
+    let appended = appender.append(append("local/log", b"once")).await.expect("appended");
+    assert!(appended.repeated);
+    assert_eq!(double.requests("append"), 3);
+    let appended = appender.append(append("local/log", b" and on")).await.expect("appended");
+    assert!(!appended.repeated);
+    assert_eq!(double.bytes("local/log"), b"once and on");
+
+    // Case: nobody can say whether it was applied, so it is not asked for again
+    double.lose_answers(1);
+    let unnamed = remote.append(append("local/log", b"!")).await;
+    assert!(matches!(unnamed, Err(Error::Unknown)));
+    assert_eq!(double.bytes("local/log"), b"once and on!");
+}
+
+#[tokio::test]
+async fn a_gazette_broker_is_never_asked_twice_to_append() {
+    let (double, remote) = pair(false).await;
+    double.create("local/log");
+    double.lose_answers(1);
+    let appender = Appender::new(remote.clone(), [7; 16], PATIENCE);
+    let appended = appender.append(append("local/log", b"once")).await;
+    assert!(matches!(appended, Err(Error::Unknown)));
+    assert_eq!(double.bytes("local/log"), b"once");
+
+    let disk = Append { durability: Some(Durability::Disk), ..append("local/log", b"x") };
+    assert!(matches!(remote.append(disk).await, Err(Error::NoDisk(_))));
+    assert!(matches!(remote.sync(&journal("local/log"), Offset::ZERO).await, Err(Error::NoDisk(_))));
+    assert!(remote.create(&journal("local/log")).await.is_ok());
+    let created = remote.create(&journal("local/new")).await;
+    assert!(matches!(created, Err(Error::NotAllowed { .. })));
+}
+
+#[tokio::test]
+async fn content_in_parts_is_committed_at_its_end_or_not_at_all() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        double.create("local/log");
+        for commits in [false, true] {
+            let (sender, parts) = mpsc::channel(4);
+            let part = |text: &'static [u8]| AppendPart::Content(Bytes::from_static(text));
+            sender.try_send(part(b"one ")).expect("room");
+            sender.try_send(part(b"two")).expect("room");
+            if commits {
+                sender.try_send(AppendPart::Commit).expect("room");
+            }
+            drop(sender);
+            let appended = remote.append_parts(append("local/log", b""), parts).await;
+            assert_eq!(appended.is_ok(), commits);
+        }
+        assert_eq!(double.bytes("local/log"), b"one two");
+    }
+}
+
+#[tokio::test]
+async fn sequential_reads_share_a_stream() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    let content: Vec<u8> = (0..3_000_000u32).map(|i| (i / 7) as u8).collect();
+    double.append("local/log", &content);
+    let mut found = Vec::new();
+    loop {
+        let at = u32::try_from(found.len()).expect("small");
+        let bytes = remote.read(read("local/log", at, 128 << 10)).await.expect("readable");
+        if bytes.is_empty() {
+            break;
+        }
+        found.extend_from_slice(&bytes);
+    }
+    assert!(found == content);
+    // Case: one stream for the content, one that found the head
+    assert_eq!(double.requests("gazette.read"), 2);
+
+    // Case: a stream that met the head says nothing about what came later
+    double.append("local/log", b"more");
+    let bytes = remote.read(read("local/log", 3_000_000, 100)).await.expect("readable");
+    assert_eq!(bytes, "more");
+    assert_eq!(remote.read(read("local/log", 3_000_004, 100)).await.expect("readable"), "");
+    double.append("local/log", b"again");
+    assert_eq!(remote.read(read("local/log", 3_000_004, 100)).await.expect("readable"), "again");
+}
+
+#[tokio::test]
+async fn streams_that_nobody_drains_stop_nobody() {
+    let (double, remote) = pair(true).await;
+    let content = vec![7; 4 << 20];
+    let names: Vec<String> = (0..3 * limits_of_streams()).map(|i| format!("local/{i}")).collect();
+    for name in &names {
+        double.create(name);
+        double.append(name, &content);
+        let bytes = remote.read(read(name, 0, 4096)).await.expect("readable");
+        assert!(!bytes.is_empty());
+    }
+    for name in &names {
+        assert!(!remote.read(read(name, 0, 4096)).await.expect("readable").is_empty());
+    }
+}
+
+fn limits_of_streams() -> usize {
+    crate::limits::OPEN_STREAMS / 2
+}
+
+#[tokio::test]
+async fn bytes_that_are_gone_are_told_apart() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    double.append("local/log", b"0123456789");
+    double.trim("local/log", 3);
+    double.lose("local/log", 5..8);
+    // Case: the offset, what is read or why not
+    let trimmed = remote.read(read("local/log", 1, 10)).await.unwrap_err();
+    assert!(matches!(trimmed, Error::Trimmed { span, .. } if span.to_string() == "1..3"));
+    assert_eq!(remote.read(read("local/log", 3, 10)).await.expect("readable"), "34");
+    let lost = remote.read(read("local/log", 6, 10)).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost { span, .. } if span.to_string() == "6..8"));
+    assert_eq!(remote.read(read("local/log", 8, 10)).await.expect("readable"), "89");
+
+    let (name, from) = (journal("local/log"), ReadFrom::At(Offset::ZERO));
+    let (bytes, gaps) = drain(Reader::new(remote, name, from, 1)).await;
+    assert_eq!(bytes, b"3489");
+    let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();
+    assert_eq!(gaps, ["0..3", "5..8"]);
+}
+
+#[tokio::test]
+async fn a_reader_goes_on_where_a_connection_broke() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    let content: Vec<u8> = (0..400_000u32).map(|i| (i / 3) as u8).collect();
+    double.append("local/log", &content);
+    double.break_reads(&[200_000, 40_000, 0, 100_000]);
+    let (name, from) = (journal("local/log"), ReadFrom::At(Offset::from(10)));
+    let (bytes, gaps) = drain(Reader::new(remote, name, from, 1)).await;
+    assert!(bytes == content[10..]);
+    assert!(gaps.is_empty());
+    assert_eq!(double.requests("gazette.read"), 5);
+}
+
+#[tokio::test]
+async fn a_blocking_reader_waits_at_the_head() {
+    for from in [ReadFrom::Head, ReadFrom::At(Offset::from(3))] {
+        let (double, remote) = pair(true).await;
+        double.create("local/log");
+        double.append("local/log", b"old");
+        let mut reader = Reader::new(remote, journal("local/log"), from, 1).blocking(true);
+        let mut found = Vec::new();
+        for text in ["one", "two", "three"] {
+            let appending = async {
+                double.until(|double| double.requests("gazette.read") > 0).await;
+                double.append("local/log", text.as_bytes());
+            };
+            // The request is under way before the append is made.
+            let (piece, ()) = tokio::join!(timeout(LIMIT, reader.next()), appending);
+            match piece.expect("in time").expect("readable") {
+                Some(Piece::Content(_, content)) => found.extend_from_slice(&content),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(found, b"onetwothree");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_ends_where_it_was_told() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    double.append("local/log", b"0123456789");
+    let from = ReadFrom::At(Offset::from(2));
+    let reader = Reader::new(remote, journal("local/log"), from, 1);
+    let (bytes, _) = drain(reader.until(Some(Offset::from(6)))).await;
+    assert_eq!(bytes, b"2345");
+}
+
+#[tokio::test]
+async fn a_thousand_waiters_share_few_polls() {
+    let (double, remote) = pair(true).await;
+    let names: Vec<String> = (0..1000).map(|i| format!("local/{i:04}")).collect();
+    names.iter().for_each(|name| double.create(name));
+    let waiting = names.iter().map(|name| {
+        let (remote, name) = (remote.clone(), journal(name));
+        let life = double_life(&double, name.as_str());
+        tokio::spawn(async move { remote.grown(&name, life, Offset::ZERO).await })
+    });
+    let waiting: Vec<_> = waiting.collect();
+    let one = 500;
+    double.append(&names[one], b"x");
+    let mut waiting = waiting;
+    let grown = timeout(LIMIT, waiting.remove(one)).await.expect("in time").expect("no panic");
+    assert_eq!(grown.expect("there").head.get(), 1);
+    names.iter().filter(|name| **name != names[one]).for_each(|name| double.append(name, b"yy"));
+    let all = timeout(LIMIT, join_all(waiting)).await.expect("in time");
+    for grown in all {
+        assert_eq!(grown.expect("no panic").expect("there").head.get(), 2);
+    }
+    assert!(double.polls().1 <= POLLS, "{:?}", double.polls());
+    // Case: nobody waits any more, so that in the end nothing is asked
+    names.iter().for_each(|name| double.append(name, b"z"));
+    timeout(LIMIT, double.until(|double| double.polls().0 == 0)).await.expect("in time");
+}
+
+fn double_life(double: &Double, name: &str) -> Life {
+    Life::new(double.life(name))
+}
+
+#[tokio::test]
+async fn waiters_are_told_of_ends_and_of_what_they_missed() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        double.create("local/log");
+        double.append("local/log", b"12345");
+        let name = journal("local/log");
+        let life = remote.stat(&name).await.expect("there").life;
+        // Case: it has grown already, for one who knows less
+        let grown = timeout(LIMIT, remote.grown(&name, life, Offset::from(4))).await;
+        assert_eq!(grown.expect("in time").expect("there").head.get(), 5);
+        // Case: of two waiters each is told at its own offset
+        let (near, far) = (Offset::from(5), Offset::from(8));
+        let growing = async {
+            double.append("local/log", b"67");
+            double.append("local/log", b"89");
+        };
+        let waiting = async {
+            tokio::join!(remote.grown(&name, life, far), remote.grown(&name, life, near), growing)
+        };
+        let (far, near, ()) = timeout(LIMIT, waiting).await.expect("in time");
+        assert!(far.expect("there").head.get() > 8 && near.expect("there").head.get() > 5);
+    }
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    let name = journal("local/log");
+    let life = remote.stat(&name).await.expect("there").life;
+    // Case: another life under the name
+    let remaking = async {
+        double.until(|double| double.polls().0 > 0).await;
+        double.remove("local/log");
+        double.create("local/log");
+    };
+    let waiting = async { tokio::join!(remote.grown(&name, life, Offset::ZERO), remaking) };
+    // Between the two the journal was gone, which is true too.
+    match timeout(LIMIT, waiting).await.expect("in time").0 {
+        Ok(stat) => assert_ne!(stat.life, life),
+        Err(error) => assert!(matches!(error, Error::NotFound(_)), "{error}"),
+    }
+    // Case: no journal any more
+    double.remove("local/log");
+    let gone = timeout(LIMIT, remote.grown(&name, life, Offset::ZERO)).await.expect("in time");
+    assert!(matches!(gone, Err(Error::NotFound(_))));
+}
+
+#[tokio::test]
+async fn the_census_changes_with_the_set_of_journals() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        let mut census = remote.census();
+        for number in 0..3 {
+            let before = *census.borrow_and_update();
+            double.create(&format!("local/{number}"));
+            let changed = census.wait_for(|census| *census != before);
+            timeout(LIMIT, changed).await.expect("in time").expect("the client lives");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_is_not_there_is_unreachable() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    let remote = Remote::new(&format!("http://{address}")).expect("a valid URL");
+    let errors = [
+        remote.probe().await.unwrap_err(),
+        remote.append(append("local/log", b"x")).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Error::Unreachable(_)), "{error}");
+        assert!(error.to_string().contains(&address.to_string()), "{error}");
+    }
+    for url in ["nowhere", "http://", "http://a b/"] {
+        assert!(matches!(Remote::new(url), Err(Error::Invalid(_))), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn operators_are_answered() {
+    let (double, remote) = pair(true).await;
+    double.create("local/log");
+    let listed = remote.list_specs("name:prefix=local/".parse().expect("valid")).await;
+    let mut listed = listed.expect("listed");
+    let spec = Box::new(listed.remove(0).spec);
+    let change = |expect| protocol::request::Change::Upsert { spec: spec.clone(), expect };
+    let apply = |expect| remote.apply(protocol::request::ApplyRequest { changes: vec![change(expect)] });
+    let refused = apply(protocol::request::Expect::Absent).await;
+    assert!(matches!(refused, Err(Error::Conflict(..))));
+    assert!(apply(protocol::request::Expect::Any).await.expect("applied") > 0);
+
+    let fragments = remote.fragments(FragmentsRequest::new(journal("local/log"))).await;
+    let begins: Vec<i64> =
+        fragments.expect("listed").iter().map(|listed| listed.fragment.begin().get()).collect();
+    assert_eq!(begins, [0, 10]);
+
+    let refused = remote.create(&journal("local/refused")).await;
+    assert!(matches!(refused, Err(Error::Refused(..))));
+    let deleted = remote.delete(&journal("local/log"), true, true, None).await.expect("said");
+    assert_eq!(deleted.objects, ["local/log/object"]);
+    assert!(remote.stat(&journal("local/log")).await.is_ok());
+    remote.purge(&journal("local/log")).await.expect("purged");
+    assert!(remote.stat(&journal("local/log")).await.is_err());
+}
+
+#[tokio::test]
+async fn writers_number_their_appends() {
+    let (_double, remote) = pair(true).await;
+    let appender = Appender::new(remote, [9; 16], PATIENCE);
+    let numbers: Vec<Writer> = (0..3).map(|_| appender.next_writer()).collect();
+    let expected = [1, 2, 3].map(|sequence| Writer { id: [9; 16], sequence });
+    assert_eq!(numbers, expected);
+}

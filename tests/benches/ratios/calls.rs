@@ -1,0 +1,106 @@
+//! Rows 4 and 6: small appends over gRPC, against a service that drops them, with a sync of the
+//! disk where it is due.
+
+use crate::Scale;
+use crate::report::{Case, Wanted};
+use crate::rivals::NullBroker;
+use crate::samples::{Samples, median, since};
+use crate::wire::{Appends, Wire};
+use bytes::Bytes;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use tests::ground;
+use tests::shell;
+use tests::world::Up;
+use tokio::time::Instant;
+
+/// Bytes of an append.
+const LEN: usize = 100;
+
+/// Bytes of the file that is synced, all of them written before.
+const PREWRITTEN: u64 = 64 << 20;
+
+pub fn measure(scale: Scale, is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let wire = Wire::new();
+    let content = Bytes::from(vec![b'x'; LEN]);
+    let null = NullBroker::start();
+    let dropped = wire.appends(&null.url(), "local/log", &content);
+    let mut cases = Vec::new();
+    if is_wanted(4) {
+        let up = Up::with(&["--durability", "memory"]);
+        let appends = appends(&wire, &up, &content);
+        cases.extend([1, 8, 64].map(|count| rate_case(scale, &wire, &appends, &dropped, count)));
+    }
+    if is_wanted(6) {
+        let up = Up::with(&["--durability", "disk"]);
+        cases.push(latency_case(scale, &wire, &appends(&wire, &up, &content), &dropped));
+    }
+    cases
+}
+
+/// Appends to a journal that is made for it.
+fn appends(wire: &Wire, up: &Up, content: &Bytes) -> Appends {
+    up.bash("echo begin >> log", &[]).ok();
+    wire.appends(&up.url(), "local/log", content)
+}
+
+fn rate_case(
+    scale: Scale,
+    wire: &Wire,
+    appends: &Appends,
+    dropped: &Appends,
+    in_flight: usize,
+) -> Case {
+    let rate = |appends| wire.rate(appends, in_flight, scale.seconds);
+    Case {
+        row: 4,
+        what: format!("{LEN}-byte Append, memory, {in_flight} in flight"),
+        against: "a client-streaming RPC that does nothing",
+        unit: "/s",
+        samples: Samples::by_turns(scale.repeats, || rate(appends), || rate(dropped)),
+        wanted: Wanted::AtLeast(0.8),
+    }
+}
+
+fn latency_case(scale: Scale, wire: &Wire, appends: &Appends, dropped: &Appends) -> Case {
+    let folder = ground::folder("bench-");
+    let disk = Prewritten::new(&folder.path().join("prewritten"));
+    let p50 = |appends| median(&wire.latencies(appends, scale.requests)) * 1e6;
+    let floor = || p50(dropped) + median(&disk.syncs(scale.requests)) * 1e6;
+    Case {
+        row: 6,
+        what: format!("{LEN}-byte Append, disk, 1 in flight, p50"),
+        against: "the RPC that does nothing, and one fdatasync of a pre-written file",
+        unit: "us",
+        samples: Samples::by_turns(scale.repeats, || p50(appends), floor),
+        wanted: Wanted::AtMost(1.3),
+    }
+}
+
+/// A file whose blocks are all there, so that a sync writes content and nothing else.
+struct Prewritten {
+    file: File,
+}
+
+impl Prewritten {
+    fn new(path: &Path) -> Prewritten {
+        let folder = path.parent().unwrap();
+        let blocks = (PREWRITTEN >> 20).to_string();
+        let line = "dd if=/dev/zero of=\"$1\" bs=1M count=$2 conv=fsync";
+        shell::bash(folder, line, &[path.to_str().unwrap(), &blocks]).ok();
+        Prewritten { file: OpenOptions::new().write(true).open(path).unwrap() }
+    }
+
+    /// The seconds that each of some small writes took with its sync, one after the other.
+    fn syncs(&self, count: usize) -> Vec<f64> {
+        let one = |number: usize| {
+            let offset = (number * LEN) as u64 % (PREWRITTEN - LEN as u64);
+            let begun = Instant::now();
+            self.file.write_all_at(&[b'x'; LEN], offset).unwrap();
+            self.file.sync_data().unwrap();
+            since(begun)
+        };
+        (0..count).map(one).collect()
+    }
+}

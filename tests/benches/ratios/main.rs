@@ -1,0 +1,111 @@
+//! The ratios of docs/PERFORMANCE.md: what Courant does, each beside what it can't beat, in the same
+//! run and by turns. `scripts/bench` builds what this needs and runs it; nothing here passes or
+//! fails by a time.
+
+#![expect(clippy::unwrap_used, reason = "a bench may end where it stands")]
+
+mod calls;
+mod following;
+mod machine;
+mod reading;
+mod report;
+mod rivals;
+mod samples;
+mod storing;
+mod wire;
+mod writing;
+
+use report::{Case, Report};
+use std::process::ExitCode;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// How often each of two is measured, by turns.
+    pub repeats: usize,
+    /// How long one measurement of a rate takes, in seconds.
+    pub seconds: f64,
+    /// Bytes of the file that is read.
+    pub file_len: u64,
+    /// Requests of one measurement of a latency.
+    pub requests: usize,
+    /// Appends that are followed in one measurement.
+    pub followed: usize,
+    /// Appends of 1 MiB whose bytes on disk are counted.
+    pub large: usize,
+}
+
+const FULL: Scale =
+    Scale { repeats: 5, seconds: 2.0, file_len: 1 << 30, requests: 500, followed: 100, large: 512 };
+
+const QUICK: Scale = Scale {
+    repeats: 3,
+    seconds: 1.0,
+    file_len: 256 << 20,
+    requests: 200,
+    followed: 60,
+    large: 128,
+};
+
+/// Measures rows that share what they need.
+type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
+
+/// The rows that can be asked for, by what measures them.
+const ROWS: [(&[u32], Measure); 5] = [
+    (&[1, 2], reading::measure),
+    (&[3], writing::measure),
+    (&[4, 6], calls::measure),
+    (&[11], following::measure),
+    (&[18], storing::measure),
+];
+
+const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 18";
+
+/// What the command line asks for.
+struct Asked {
+    scale: Scale,
+    is_quick: bool,
+    /// Empty: all of them.
+    rows: Vec<u32>,
+}
+
+impl Asked {
+    fn read(arguments: impl Iterator<Item = String>) -> Option<Asked> {
+        let mut asked = Asked { scale: FULL, is_quick: false, rows: Vec::new() };
+        for argument in arguments {
+            match argument.as_str() {
+                // What cargo bench says to every bench.
+                "--bench" => {}
+                "--quick" => {
+                    asked.scale = QUICK;
+                    asked.is_quick = true;
+                }
+                row => asked.rows.push(known(row.parse().ok()?)?),
+            }
+        }
+        Some(asked)
+    }
+
+    fn is_wanted(&self, row: u32) -> bool {
+        self.rows.is_empty() || self.rows.contains(&row)
+    }
+}
+
+fn known(row: u32) -> Option<u32> {
+    ROWS.iter().any(|(rows, _)| rows.contains(&row)).then_some(row)
+}
+
+fn main() -> ExitCode {
+    let Some(asked) = Asked::read(std::env::args().skip(1)) else {
+        report::complain(USAGE);
+        return ExitCode::from(2);
+    };
+    let mut report = Report::begin(machine::facts(), asked.is_quick);
+    for (rows, measure) in ROWS {
+        if rows.iter().any(|row| asked.is_wanted(*row)) {
+            report.add(measure(asked.scale, &|row| asked.is_wanted(row)));
+        }
+    }
+    report.end();
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,109 @@
+//! Appends over gRPC, as a Gazette client makes them: one stream each, all over one connection.
+
+use bytes::Bytes;
+use protocol::wire::gazette::AppendRequest;
+use protocol::wire::gazette::journal_client::JournalClient;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+use tonic::transport::{Channel, Endpoint};
+
+/// What a writer may have in flight, as Courant's own client has it.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// The largest piece of content in one message.
+const PIECE: usize = 128 << 10;
+
+/// A client, with threads of its own.
+pub struct Wire {
+    runtime: Runtime,
+}
+
+/// Appends of one content to one journal of one server.
+#[derive(Clone)]
+pub struct Appends {
+    client: JournalClient<Channel>,
+    messages: Vec<AppendRequest>,
+}
+
+impl Wire {
+    pub fn new() -> Wire {
+        Wire { runtime: Runtime::new().unwrap() }
+    }
+
+    /// Connects to a server. The journal must be there, where the server has journals.
+    pub fn appends(&self, url: &str, journal: &str, content: &Bytes) -> Appends {
+        let endpoint = Endpoint::from_shared(url.to_owned()).unwrap().tcp_nodelay(true);
+        let endpoint = endpoint
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        let channel = self.runtime.block_on(endpoint.connect()).unwrap();
+        let first = AppendRequest { journal: journal.to_owned(), ..AppendRequest::default() };
+        let piece = |content: Bytes| AppendRequest { content, ..AppendRequest::default() };
+        let pieces = content.chunks(PIECE).map(|part| piece(content.slice_ref(part)));
+        // An empty piece commits.
+        let messages = std::iter::once(first).chain(pieces).chain([piece(Bytes::new())]).collect();
+        Appends { client: JournalClient::new(channel), messages }
+    }
+
+    /// Appends a second, with so many in flight all the time.
+    pub fn rate(&self, appends: &Appends, in_flight: usize, seconds: f64) -> f64 {
+        let begun = Instant::now();
+        let until = begun + Duration::from_secs_f64(seconds);
+        let done = self.run(appends, in_flight, move |_| Instant::now() < until);
+        done as f64 / begun.elapsed().as_secs_f64()
+    }
+
+    /// Makes so many appends, with some in flight all the time.
+    pub fn make(&self, appends: &Appends, in_flight: usize, count: usize) {
+        let each = count / in_flight;
+        assert_eq!(self.run(appends, in_flight, move |done| done < each), each * in_flight);
+    }
+
+    /// The seconds that each of some appends took, one after the other.
+    pub fn latencies(&self, appends: &Appends, count: usize) -> Vec<f64> {
+        let mut appends = appends.clone();
+        let appending = async move {
+            let mut latencies = Vec::with_capacity(count);
+            for _ in 0..count {
+                let begun = Instant::now();
+                appends.make_one().await;
+                latencies.push(begun.elapsed().as_secs_f64());
+            }
+            latencies
+        };
+        // In a task, as in the other loads: this thread is none of the runtime's.
+        self.runtime.block_on(self.runtime.spawn(appending)).unwrap()
+    }
+
+    /// How many appends were made by writers that each go on while `goes_on` says so of the number
+    /// of those it has made.
+    fn run(
+        &self,
+        appends: &Appends,
+        writers: usize,
+        goes_on: impl Fn(usize) -> bool + Copy + Send + 'static,
+    ) -> usize {
+        let writer = |mut appends: Appends| async move {
+            let mut done = 0;
+            while goes_on(done) {
+                appends.make_one().await;
+                done += 1;
+            }
+            done
+        };
+        let writers: Vec<_> =
+            (0..writers).map(|_| self.runtime.spawn(writer(appends.clone()))).collect();
+        let joined = writers.into_iter().map(|writer| self.runtime.block_on(writer).unwrap());
+        joined.sum()
+    }
+}
+
+impl Appends {
+    async fn make_one(&mut self) {
+        let messages = tokio_stream::iter(self.messages.clone());
+        let response = self.client.append(messages).await.unwrap().into_inner();
+        assert_eq!(response.status, 0, "an append is refused");
+    }
+}

@@ -1,13 +1,14 @@
 //! The broker: it resolves, appends, reads, lists and applies, persists and evicts.
 //!
 //! A [`Broker`] joins the local half of each journal (crate `index`) with its stored half, under
-//! the specs of a key space (crate `cluster`). It opens no port: the doors call its methods, and
-//! [`client::Journals`] is one of them, for files made in the same process.
+//! the specs of a key space (crate `cluster`). It opens no port itself: the doors call its methods,
+//! and [`client::Journals`] is one of them, for files made in the same process.
 //!
 //! Rooms: [`broker`] (open, close, look up), [`resolve`] (what a request means here), [`append`]
 //! (an append walks through types), [`read`] (local and stored bytes as one stream), [`specs`]
-//! (apply, create, delete), [`served`] and [`stored`] (one journal), [`stores`], [`persist`],
-//! [`evict`], [`retain`], [`driver`] (what runs by itself), [`journals`] (the trait for files).
+//! (apply, create, delete), [`served`] and `stored` (one journal), [`stores`], `persist`, `evict`,
+//! `retain`, `driver` (what runs by itself), `journals` (the trait for files). The doors are
+//! [`server`] (the port), `gazette`, `courant` and `http`.
 
 pub mod append;
 mod backing;

@@ -93,9 +93,14 @@ impl Running {
         );
     }
 
+    /// Sends it and whatever it started kill -9, without waiting for their end.
+    pub fn strike(&self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+
     /// Ends it and whatever it started, at once. Whether it is gone.
     pub fn kill(&mut self) -> bool {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        self.strike();
         patience::reached(END_LIMIT, || self.ended().is_some())
     }
 }

@@ -1,7 +1,8 @@
 //! Append as `courant.v1` has it: with durability, a writer that may repeat itself, and offset 0.
 
 use super::fault::fault_of;
-use crate::server::caller::Caller;
+use crate::gazette::call_error;
+use crate::server::caller::{Caller, patient};
 use crate::{Ask, Broker, Committed, Error, Terms};
 use bytes::Bytes;
 use client::{Durability, Writer};
@@ -42,7 +43,8 @@ pub async fn append(
     caller: &Caller,
     mut messages: Streaming<courant::AppendRequest>,
 ) -> Result<courant::AppendResponse, Status> {
-    let Some(mut request) = messages.message().await? else {
+    let first = patient(messages.message()).await.map_err(call_error)??;
+    let Some(mut request) = first else {
         return Err(Status::invalid_argument("an append has at least one message"));
     };
     let first = Some(std::mem::take(&mut request.content));
@@ -109,7 +111,7 @@ impl Parts {
     }
 
     async fn expect_end(&mut self) -> Result<(), Status> {
-        match self.messages.message().await? {
+        match patient(self.messages.message()).await.map_err(call_error)?? {
             None => Ok(()),
             Some(_) => Err(Status::invalid_argument("nothing may follow the message of a commit")),
         }

@@ -1,7 +1,7 @@
 //! Append: where and when, then content, then an empty message, then the client's end.
 
 use super::call_error;
-use crate::server::caller::Caller;
+use crate::server::caller::{Caller, patient};
 use crate::{Ask, Broker, Committed, Error, Terms};
 use bytes::Bytes;
 use futures::{Stream, stream};
@@ -77,7 +77,7 @@ async fn commit(
 impl Parts {
     /// The first message.
     async fn request(&mut self) -> Result<AppendRequest, tonic::Status> {
-        match self.messages.message().await? {
+        match patient(self.messages.message()).await.map_err(call_error)?? {
             Some(message) => Ok(AppendRequest::try_from(message)?),
             None => Err(tonic::Status::unknown("append stream: unexpected EOF")),
         }

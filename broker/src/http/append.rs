@@ -4,34 +4,33 @@ use super::Problem;
 use super::head::{put_commit, put_route};
 use super::target::{journal_of, without_parameters};
 use crate::server::caller::Caller;
+use crate::server::limits::{DISCARD_LEN_MAX, DISCARD_MAX};
 use crate::{Ask, Error, Terms};
 use futures::TryStreamExt;
+use http::header::EXPECT;
+use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use protocol::Invalid;
 use tonic::body::Body;
 
 /// Why a body was not appended.
 enum Failure {
-    Refused(Error),
-    /// It broke off: nobody is left to be told.
+    Refused(Problem),
+    /// It broke off: hardly anybody is left to be told.
     Broken(hyper::Error),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::Refused(error)
+        Failure::Refused(error.into())
     }
 }
 
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused(error) => error.into(),
-            Failure::Broken(error) => {
-                Problem { code: StatusCode::BAD_REQUEST, text: error.to_string() }
-            }
-        }
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Self {
+        Failure::Refused(invalid.into())
     }
 }
 
@@ -40,14 +39,34 @@ pub async fn append(
     caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Problem> {
-    without_parameters(request.uri().query())?;
-    let journal = journal_of(request.uri().path())?.journal().clone();
+    let (head, mut body) = request.into_parts();
+    match commit(caller, &head, &mut body).await {
+        Ok(response) => Ok(response),
+        Err(Failure::Refused(problem)) => {
+            // Who expects to be told sends no body once he is.
+            if !head.headers.contains_key(EXPECT) {
+                discard(body).await;
+            }
+            Err(problem)
+        }
+        Err(Failure::Broken(error)) => {
+            Err(Problem { code: StatusCode::BAD_REQUEST, text: error.to_string() })
+        }
+    }
+}
+
+async fn commit(
+    caller: &Caller,
+    head: &Parts,
+    body: &mut Incoming,
+) -> Result<Response<Body>, Failure> {
+    without_parameters(head.uri.query())?;
+    let journal = journal_of(head.uri.path())?.journal().clone();
     let ask = Ask { needs_primary: true, ..Ask::new(journal.clone()) };
     let resolution = caller.broker.resolve(&ask).await?;
     let terms = Terms { needs_sum: true, ..Terms::default() };
     let mut stager = caller.broker.begin_append(resolution, terms, &caller.connection).await?;
-    let pieces = request.into_body().into_data_stream().map_err(Failure::Broken);
-    stager.push_all(pieces).await?;
+    stager.push_all(body.into_data_stream().map_err(Failure::Broken)).await?;
     let committed = stager.finish().await?.commit().await?;
 
     let mut response = Response::new(Body::empty());
@@ -56,4 +75,19 @@ pub async fn append(
     put_route(headers, &journal, &committed.header);
     put_commit(headers, committed.span, committed.sum.expect("the terms ask for the sum"));
     Ok(response)
+}
+
+/// Takes the rest of a body for nothing: many clients look for an answer only when they have sent
+/// everything, and find a broken connection in its place if they are cut off before.
+async fn discard(mut body: Incoming) {
+    let all = async {
+        let mut len = 0;
+        while let Some(Ok(frame)) = body.frame().await
+            && len <= DISCARD_LEN_MAX
+        {
+            len += frame.data_ref().map_or(0, bytes::Bytes::len);
+        }
+    };
+    // Whether or not there was an end to it, the answer goes out.
+    let _ = tokio::time::timeout(DISCARD_MAX, all).await;
 }

@@ -1,6 +1,6 @@
 //! Who asks: one connection, whichever service its requests are for.
 
-use crate::{Broker, Connection};
+use crate::{Broker, Connection, Error, limits};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -40,4 +40,10 @@ impl Stop {
     pub async fn told(&mut self) {
         let _ = self.0.wait_for(|is_told| *is_told).await;
     }
+}
+
+/// Waits for what a client says next, but not for ever.
+pub async fn patient<T>(words: impl Future<Output = T>) -> Result<T, Error> {
+    let seconds = limits::IDLE_MAX.as_secs();
+    tokio::time::timeout(limits::IDLE_MAX, words).await.map_err(|_elapsed| Error::Idle { seconds })
 }

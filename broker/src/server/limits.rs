@@ -50,3 +50,9 @@ pub const KEEP_ALIVE_ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// How long requests in flight may go on when the broker stops.
 pub const DRAIN_MAX: Duration = Duration::from_secs(3);
+
+/// Bytes of a refused body that are taken for nothing, so that its sender comes to read why.
+pub const DISCARD_LEN_MAX: usize = 64 << 20;
+
+/// How long that may take.
+pub const DISCARD_MAX: Duration = Duration::from_secs(5);

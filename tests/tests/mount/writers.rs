@@ -56,6 +56,12 @@ impl Writer {
         assert!(ended.success(), "writer {} failed before {next}: {}", self.id, self.said());
     }
 
+    /// Sends it kill -9. A writer that waits for another writer's write of the same file on the same
+    /// mount (the kernel's inode lock) ends when that one does: strike all before ending one.
+    pub fn strike(&self) {
+        self.running.strike();
+    }
+
     /// Ends it with kill -9, if it has not ended by itself, and tells the number to go on with. One
     /// append may have been on its way.
     #[track_caller]

@@ -45,7 +45,7 @@ pub const PUTS: usize = 4;
 /// A put that takes longer is given up and tried again (Gazette's limit).
 pub const PUT_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// Bytes of one chunk of a read: large enough that its message costs little, and under gRPC's 4 MiB.
+/// Bytes of one chunk of a read: its message costs little, and is far below gRPC's 4 MiB.
 pub const CHUNK: usize = 128 << 10;
 
 /// Local reads up to here run on the thread that asks: from the page cache they take microseconds.
@@ -54,7 +54,7 @@ pub const INLINE_READ: usize = 256 << 10;
 /// Streams of stored fragments that stay open between two reads.
 pub const PARKED_STREAMS: usize = 16;
 
-/// A parked stream serves a read that begins up to so far ahead of it; the bytes between are skipped.
+/// A parked stream serves a read that begins up to so far ahead of it, and skips what lies between.
 pub const SKIP_MAX: u64 = 4 << 20;
 
 /// Bytes that a parked stream keeps behind its position, for reads that come out of order.

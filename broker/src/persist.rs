@@ -41,7 +41,8 @@ pub(crate) async fn run(broker: Broker) {
                 busy.remove(&life);
             }
             () = sleep(LOOK), if waiting.is_empty() => {
-                waiting.extend(broker.all_served().into_iter().filter(|served| is_due(&broker, served)));
+                let served = broker.all_served().into_iter();
+                waiting.extend(served.filter(|served| is_due(&broker, served)));
             }
         }
     }

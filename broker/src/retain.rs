@@ -94,7 +94,8 @@ mod tests {
             Fragment { mod_time, ..local }
         };
         // Case: begins and times, stored below, begins of those that go
-        let cases: [(&[(u32, i64)], u32, &[u32]); 5] = [
+        type Case<'a> = (&'a [(u32, i64)], u32, &'a [u32]);
+        let cases: [Case; 5] = [
             (&[], 0, &[]),
             (&[(0, 1)], 10, &[]),
             (&[(0, 1), (10, 2), (20, 3)], 30, &[0, 10]),

@@ -126,7 +126,7 @@ impl Served {
     pub fn stat(&self) -> Stat {
         let entry = self.entry();
         let spec = &entry.spec;
-        // In this order: what is synced or persisted by one moment is below the head of a later one.
+        // In this order: what is synced or persisted at one moment is below a later head.
         let (persisted, synced) = (self.replica.persisted(), self.replica.synced());
         let head = self.replica.head();
         Stat {

@@ -318,7 +318,7 @@ async fn has_local_content(served: &Served, fragment: &Fragment) -> bool {
         Ok(_) => false,
         Err(error) => {
             let journal = served.journal();
-            tracing::warn!(%journal, %error, "a listed fragment can't be compared with local bytes");
+            tracing::warn!(%journal, %error, "a listed fragment can't be compared");
             true
         }
     }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod error;
+mod input;
 mod logging;
 mod output;
 mod progress;

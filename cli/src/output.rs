@@ -1,9 +1,9 @@
 //! Standard output and files, as a command writes to them.
 
 use crate::Error;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
 
 /// The name that means standard input or output.
 pub const STANDARD: &str = "-";
@@ -27,25 +27,4 @@ pub fn open(path: &Path) -> Result<Box<dyn Write + Send>, Error> {
     }
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     Ok(Box::new(file.map_err(Error::io(format!("write {}", path.display())))?))
-}
-
-/// What a command reads, and how long it is where that is known.
-pub struct Input {
-    pub reader: Box<dyn Read + Send>,
-    pub len: Option<u64>,
-}
-
-/// Where a command reads content from: standard input, or a file.
-pub fn input(path: &PathBuf) -> Result<Input, Error> {
-    if path == Path::new(STANDARD) {
-        return Ok(Input { reader: Box::new(io::stdin()), len: None });
-    }
-    let attempt = || format!("read {}", path.display());
-    let file = File::open(path).map_err(Error::io(attempt()))?;
-    let meta = file.metadata().map_err(Error::io(attempt()))?;
-    if meta.is_dir() {
-        return Err(Error::Io(attempt(), io::ErrorKind::IsADirectory.into()));
-    }
-    let len = meta.is_file().then(|| meta.len());
-    Ok(Input { reader: Box::new(file), len })
 }

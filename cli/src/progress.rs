@@ -1,6 +1,7 @@
 //! Progress of long work, shown on a terminal and nowhere else.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::fs::FileType;
 use std::io::{self, IsTerminal};
 
 const KNOWN: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
@@ -32,6 +33,11 @@ impl Progress {
     pub fn advance(&self, by: u64) {
         self.0.inc(by);
     }
+
+    /// Does something that writes to the terminal, with the bar out of its way.
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.suspend(work)
+    }
 }
 
 impl Drop for Progress {
@@ -47,7 +53,8 @@ fn target(is_shown: bool) -> ProgressDrawTarget {
     }
 }
 
-/// Whether content that is written to standard output would mix with a bar.
-pub fn is_output_on_terminal() -> bool {
-    io::stdout().is_terminal()
+/// Whether standard output goes to a file, where it mixes with nothing on the terminal.
+pub fn is_output_a_file() -> bool {
+    let stat = rustix::fs::fstat(io::stdout());
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }

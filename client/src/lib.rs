@@ -16,7 +16,8 @@ pub mod retry;
 pub use appender::Appender;
 pub use error::Error;
 pub use journals::{
-    Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait, Writer,
+    Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait,
+    Writer,
 };
 pub use reader::{Piece, Reader};
 pub use remote::{Deleted, Remote};

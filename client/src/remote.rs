@@ -4,9 +4,9 @@
 //! is asked in `courant.v1` where it speaks that, else in Gazette's protocol, which can do less.
 
 mod courant;
+mod door;
 #[cfg(test)]
 mod double;
-mod door;
 mod fault;
 mod gazette;
 mod incoming;
@@ -21,9 +21,9 @@ pub use courant::Deleted;
 pub(crate) use door::Door;
 pub(crate) use incoming::{Incoming, Next};
 
+use crate::Error;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
 use crate::limits::BLOCKED_READS_MAX;
-use crate::Error;
 use bytes::Bytes;
 use index::disk::Disk;
 use pieces::Parts;
@@ -186,9 +186,7 @@ impl Journals for Remote {
     }
 
     fn purge<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ()> {
-        Box::pin(async move {
-            self.delete(journal, true, false, None).await.map(drop)
-        })
+        Box::pin(async move { self.delete(journal, true, false, None).await.map(drop) })
     }
 
     /// Nothing of a broker elsewhere is local.

@@ -1,7 +1,7 @@
 //! Asking again, for what passes by itself: paced, with jitter, and not for ever.
 
-use crate::limits::{PAUSE_FIRST, PAUSE_MAX};
 use crate::Error;
+use crate::limits::{PAUSE_FIRST, PAUSE_MAX};
 use protocol::Remedy;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -104,8 +104,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_what_passes_is_asked_again() {
         let later = || Error::Later("busy".into());
+        type Answers = Vec<Result<u32, Error>>;
         // Case: the answers, how often is asked, how it ends
-        let cases: [(Vec<Result<u32, Error>>, usize, &str); 4] = [
+        let cases: [(Answers, usize, &str); 4] = [
             (vec![Ok(1)], 1, "1"),
             (vec![Err(later()), Err(Error::Unreachable("gone".into())), Ok(2)], 3, "2"),
             (vec![Err(Error::Unknown), Ok(3)], 1, "no answer came"),

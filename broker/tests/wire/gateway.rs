@@ -200,7 +200,8 @@ async fn a_refused_put_is_told_to_who_sends_it_whole() {
     let world = with_journal(b"").await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     let len = 8 << 20;
-    let head = format!("PUT /no/such HTTP/1.1\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n");
+    let head =
+        format!("PUT /no/such HTTP/1.1\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     // Such a client looks at the answer only when it has sent everything.
     stream.write_all(&vec![b'x'; len]).await.unwrap();

@@ -52,7 +52,7 @@ fn entries(value: serde_yaml_ng::Value) -> Result<Vec<serde_yaml_ng::Value>, Str
     let inherited = map.keys().filter_map(Value::as_str).find(|key| !LIST_KEYS.contains(key));
     match inherited {
         Some(key) => Err(format!(
-            "`{key}` stands beside a list of journals: nothing is inherited, say it for each of them"
+            "`{key}` stands beside a list of journals: nothing is inherited, say it for each one"
         )),
         None => entries(list),
     }

@@ -1,8 +1,8 @@
 //! The connection to a broker, and which of the two packages it speaks.
 
 use super::fault;
-use crate::limits;
 use crate::Error;
+use crate::limits;
 use protocol::wire::courant::courant_client::CourantClient;
 use protocol::wire::courant::{HeadsRequest, HeadsResponse};
 use protocol::wire::gazette::journal_client::JournalClient;

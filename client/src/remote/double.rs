@@ -55,11 +55,8 @@ struct Kept {
 impl Double {
     /// Serves a new double; the URL to find it at.
     pub async fn start(speaks_courant: bool) -> (Double, String) {
-        let shared = Shared {
-            speaks_courant,
-            table: Mutex::default(),
-            changes: watch::Sender::new(0),
-        };
+        let shared =
+            Shared { speaks_courant, table: Mutex::default(), changes: watch::Sender::new(0) };
         let double = Double { shared: Arc::new(shared) };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("it is bound"));

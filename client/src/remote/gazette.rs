@@ -26,7 +26,8 @@ pub(crate) struct Listed {
 pub(crate) async fn list_specs(door: &Door, selector: Selector) -> Result<Listed, Error> {
     let request = ListRequest { selector, watch: false, watch_resume: None };
     let mut client = door.gazette();
-    let mut pages = door.ask(client.list(protocol::wire::gazette::ListRequest::from(request))).await?;
+    let mut pages =
+        door.ask(client.list(protocol::wire::gazette::ListRequest::from(request))).await?;
     let mut etcd = None;
     let mut journals = Vec::new();
     while let Some(page) = pages.message().await.map_err(|status| door.fault(status))? {
@@ -130,8 +131,7 @@ async fn ends(door: &Door, journal: &Journal) -> Result<(Offset, Offset, i64), E
 }
 
 async fn metadata(door: &Door, journal: &Journal, from: ReadFrom) -> Result<ReadMetadata, Error> {
-    let request =
-        ReadRequest { metadata_only: true, ..ReadRequest::new(journal.clone(), from) };
+    let request = ReadRequest { metadata_only: true, ..ReadRequest::new(journal.clone(), from) };
     read_metadata(door, journal, request).await
 }
 
@@ -159,23 +159,18 @@ async fn read_metadata(
 /// Waits until a byte at `beyond` is there.
 pub(crate) async fn wait(door: &Door, journal: &Journal, beyond: Offset) -> Result<(), Error> {
     let from = ReadFrom::At(beyond);
-    let request = ReadRequest {
-        metadata_only: true,
-        block: true,
-        ..ReadRequest::new(journal.clone(), from)
-    };
+    let request =
+        ReadRequest { metadata_only: true, block: true, ..ReadRequest::new(journal.clone(), from) };
     read_metadata(door, journal, request).await.map(drop)
 }
 
 /// Follows the set of journals: each snapshot of a watch is another census. Returns the last one
 /// when the broker ends the watch.
-pub(crate) async fn follow_census(
-    door: &Door,
-    census: &watch::Sender<u64>,
-) -> Result<u64, Error> {
+pub(crate) async fn follow_census(door: &Door, census: &watch::Sender<u64>) -> Result<u64, Error> {
     let all = ListRequest { selector: Selector::default(), watch: true, watch_resume: None };
     let all = protocol::wire::gazette::ListRequest::from(all);
-    let mut pages = door.gazette().list(all).await.map_err(|status| door.fault(status))?.into_inner();
+    let mut pages =
+        door.gazette().list(all).await.map_err(|status| door.fault(status))?.into_inner();
     while let Some(page) = pages.message().await.map_err(|status| door.fault(status))? {
         let page = ListResponse::try_from(page).map_err(broken)?;
         if let Some(header) = page.header {
@@ -228,4 +223,3 @@ pub(crate) fn not_there(door: &Door, journal: &Journal, what: &str) -> Error {
     let detail = format!("the Gazette broker at {} {what}", door.url());
     Error::NotAllowed { journal: journal.clone(), detail }
 }
-

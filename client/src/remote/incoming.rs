@@ -1,8 +1,8 @@
 //! One Read stream: content in order from an offset on, until the head or a gap.
 
 use super::door::Door;
-use super::words::broken;
 use super::outcome;
+use super::words::broken;
 use crate::Error;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt;

@@ -1,7 +1,7 @@
 //! The content of an append, cut into the messages of a stream.
 
-use crate::limits::PIECE_LEN;
 use crate::Append;
+use crate::limits::PIECE_LEN;
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use prost::Message;
@@ -61,10 +61,7 @@ fn pieces(mut content: Bytes) -> impl Iterator<Item = Bytes> {
 }
 
 /// The messages of `courant.v1`. Small content takes one message in all.
-pub(crate) fn courant_messages(
-    append: &Append,
-    parts: Parts,
-) -> Messages<courant::AppendRequest> {
+pub(crate) fn courant_messages(append: &Append, parts: Parts) -> Messages<courant::AppendRequest> {
     let first = courant_first(append);
     if let Parts::Whole(content) = &parts
         && content.len() <= PIECE_LEN
@@ -108,10 +105,7 @@ fn encode_selector(selector: &Selector) -> Bytes {
 }
 
 /// The messages of Gazette's append.
-pub(crate) fn gazette_messages(
-    append: &Append,
-    parts: Parts,
-) -> Messages<gazette::AppendRequest> {
+pub(crate) fn gazette_messages(append: &Append, parts: Parts) -> Messages<gazette::AppendRequest> {
     let labels = |set: &protocol::LabelSet| (!set.is_empty()).then(|| set.clone());
     let first = protocol::request::AppendRequest {
         offset: append.offset,

@@ -8,20 +8,30 @@
 use super::door::Door;
 use super::incoming::{Incoming, Next};
 use super::{courant, gazette};
-use crate::limits::OPEN_STREAMS;
+use crate::limits::{OPEN_STREAMS, STREAM_IDLE};
 use crate::{Error, Read};
 use bytes::Bytes;
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::{Journal, Life, Span};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use tokio::time::Instant;
 
-/// The streams that wait for their next read, the longest waiting first. Bounded.
+/// The streams that wait for their next read.
 #[derive(Default)]
 pub(crate) struct Streams {
-    waiting: Mutex<Vec<Waiting>>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// The longest waiting first. Bounded by number and by time.
+    waiting: Vec<Waiting>,
+    /// A task takes out those that waited too long.
+    is_swept: bool,
 }
 
 struct Waiting {
+    since: Instant,
     journal: Journal,
     /// The life that was checked when the stream was opened.
     life: Option<Life>,
@@ -45,14 +55,16 @@ impl Streams {
 
     async fn read_anew(&self, door: &Door, read: Read) -> Result<Bytes, Error> {
         let from = ReadFrom::At(read.offset);
-        let mut incoming = Incoming::open(door, ReadRequest::new(read.journal.clone(), from)).await?;
+        let mut incoming =
+            Incoming::open(door, ReadRequest::new(read.journal.clone(), from)).await?;
         // After the stream is open: a life that is there before and after was there meanwhile.
         if let Some(life) = read.life {
             check_life(door, &read.journal, life).await?;
         }
         match incoming.next(read.max).await? {
             Next::Content(bytes) => {
-                self.keep(Waiting { journal: read.journal, life: read.life, incoming });
+                let since = Instant::now();
+                self.keep(Waiting { since, journal: read.journal, life: read.life, incoming });
                 Ok(bytes)
             }
             Next::Gap(span) => Err(gap(door, read.journal, span).await),
@@ -62,26 +74,44 @@ impl Streams {
 
     /// Takes out the stream that goes on where the read begins.
     fn resume(&self, read: &Read) -> Option<Waiting> {
-        let mut waiting = self.waiting();
+        let mut shelf = locked(&self.shelf);
         let fits = |open: &Waiting| {
             open.journal == read.journal
                 && open.incoming.position() == read.offset
                 && (read.life.is_none() || open.life == read.life)
         };
-        let at = waiting.iter().rposition(fits)?;
-        Some(waiting.remove(at))
+        let at = shelf.waiting.iter().rposition(fits)?;
+        Some(shelf.waiting.remove(at))
     }
 
-    fn keep(&self, open: Waiting) {
-        let mut waiting = self.waiting();
-        if waiting.len() >= OPEN_STREAMS {
-            waiting.remove(0);
+    fn keep(&self, mut open: Waiting) {
+        open.since = Instant::now();
+        let mut shelf = locked(&self.shelf);
+        if shelf.waiting.len() >= OPEN_STREAMS {
+            shelf.waiting.remove(0);
         }
-        waiting.push(open);
+        shelf.waiting.push(open);
+        if !std::mem::replace(&mut shelf.is_swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(&self.shelf)));
+        }
     }
+}
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        self.waiting.lock().expect("no holder panics")
+fn locked(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().expect("no holder panics")
+}
+
+/// Closes streams that nobody came back for, until there are none.
+async fn sweep(shelf: Weak<Mutex<Shelf>>) {
+    loop {
+        tokio::time::sleep(STREAM_IDLE).await;
+        let Some(shelf) = shelf.upgrade() else { return };
+        let mut shelf = locked(&shelf);
+        shelf.waiting.retain(|open| open.since.elapsed() < STREAM_IDLE);
+        if shelf.waiting.is_empty() {
+            shelf.is_swept = false;
+            return;
+        }
     }
 }
 
@@ -106,4 +136,3 @@ async fn gap(door: &Door, journal: Journal, span: Span) -> Error {
         Error::Lost { journal, span }
     }
 }
-

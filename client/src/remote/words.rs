@@ -85,8 +85,8 @@ impl<'r> About<'r> {
 
 /// The last number of a text: a limit is told in the detail alone.
 fn number_in(detail: &str) -> u64 {
-    let numbers = detail.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-    numbers.last().unwrap_or_default()
+    let mut numbers = detail.split(|c: char| !c.is_ascii_digit());
+    numbers.rfind(|part| !part.is_empty()).and_then(|part| part.parse().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

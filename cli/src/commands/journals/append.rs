@@ -1,14 +1,14 @@
 //! `courant journals append`: input into a journal, as one append or line by line.
 
 use crate::commands::serving::Guarantee;
+use crate::input::{Chunks, Input, Lines};
 use crate::progress::Progress;
 use crate::selection::Selection;
-use crate::{Error, output, random};
+use crate::{Error, random};
 use bytes::{Bytes, BytesMut};
 use client::{Append as Request, Appender, Remote};
 use protocol::Journal;
 use protocol::request::AppendPart;
-use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,6 @@ Examples:
 
 /// Input that is kept in memory, so that it can be sent again when the broker is away.
 const KEPT_MAX: usize = 4 << 20;
-
-/// Bytes of the input that are read at once.
-const READ_LEN: usize = 256 << 10;
 
 /// Parts of the input that wait for the network.
 const PARTS_MAX: usize = 4;
@@ -65,11 +62,13 @@ enum Framing {
 
 impl Append {
     pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
+        // A broker that is not there from the start is not waited for.
+        remote.probe().await?;
         let journals = self.selection.journals(remote).await?;
         let journals = Journals { all: journals, state: random::number()? };
-        let input = output::input(&self.input)?;
-        let progress = Progress::bytes("appending", input.len, true);
-        let chunks = chunks(input.reader);
+        let input = Input::open(&self.input)?;
+        let progress = Progress::bytes("appending", input.len, !input.is_typed);
+        let chunks = input.chunks();
         let target = Target {
             remote: remote.clone(),
             appender: Appender::new(remote.clone(), random::bytes()?, PATIENCE),
@@ -119,7 +118,7 @@ impl Target {
     async fn append_whole(mut self, mut chunks: Chunks) -> Result<(), Error> {
         let mut kept = BytesMut::new();
         while kept.len() <= KEPT_MAX {
-            let Some(chunk) = chunks.recv().await.transpose()? else {
+            let Some(chunk) = chunks.next().await? else {
                 let request = self.request(kept.freeze());
                 let appended = self.appender.append(request).await?;
                 self.progress.advance(appended.span.len());
@@ -146,7 +145,7 @@ impl Target {
                     return Ok(());
                 }
                 progress.advance(len);
-                next = chunks.recv().await.transpose()?;
+                next = chunks.next().await?;
             }
             let _ended = sender.send(AppendPart::Commit).await;
             Ok(())
@@ -159,7 +158,7 @@ impl Target {
     /// Appends the lines that are there, then those that come.
     async fn append_lines(mut self, mut chunks: Chunks) -> Result<(), Error> {
         let mut lines = Lines::default();
-        while let Some(chunk) = chunks.recv().await.transpose()? {
+        while let Some(chunk) = chunks.next().await? {
             lines.push(&chunk);
             if let Some(whole) = lines.whole() {
                 self.append_once(whole).await?;
@@ -180,78 +179,9 @@ impl Target {
     }
 }
 
-/// Input, gathered until lines are whole.
-#[derive(Default)]
-struct Lines(BytesMut);
-
-impl Lines {
-    fn push(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    /// Takes out all that ends with a newline.
-    fn whole(&mut self) -> Option<Bytes> {
-        let end = self.0.iter().rposition(|byte| *byte == b'\n')?;
-        Some(self.0.split_to(end + 1).freeze())
-    }
-
-    /// What is left at the end of the input, made a line.
-    fn rest(mut self) -> Option<Bytes> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.extend_from_slice(b"\n");
-        Some(self.0.freeze())
-    }
-}
-
-type Chunks = mpsc::Receiver<Result<Bytes, Error>>;
-
-/// Reads on a thread of its own, since standard input can't be read otherwise without waiting. The
-/// thread ends with the input, or with the process.
-fn chunks(mut reader: Box<dyn Read + Send>) -> Chunks {
-    let (sender, chunks) = mpsc::channel(PARTS_MAX);
-    let reading = move || {
-        let mut buffer = vec![0; READ_LEN];
-        loop {
-            let chunk = match reader.read(&mut buffer) {
-                Ok(0) => return,
-                Ok(len) => Ok(Bytes::copy_from_slice(&buffer[..len])),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(Error::Io("read the input".to_owned(), error)),
-            };
-            let is_last = chunk.is_err();
-            if sender.blocking_send(chunk).is_err() || is_last {
-                return;
-            }
-        }
-    };
-    std::thread::spawn(reading);
-    chunks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_stay_whole() {
-        let mut lines = Lines::default();
-        // Case: what comes, which lines are whole then
-        let cases: [(&str, Option<&str>); 5] = [
-            ("one", None),
-            (" two", None),
-            ("\nthree\nfo", Some("one two\nthree\n")),
-            ("ur\n", Some("four\n")),
-            ("five", None),
-        ];
-        for (bytes, expected) in cases {
-            lines.push(bytes.as_bytes());
-            assert_eq!(lines.whole().as_deref(), expected.map(str::as_bytes), "{bytes}");
-        }
-        assert_eq!(lines.rest().as_deref(), Some(&b"five\n"[..]));
-        assert_eq!(Lines::default().rest(), None);
-    }
 
     #[test]
     fn every_journal_gets_its_share() {
@@ -262,16 +192,5 @@ mod tests {
             let count = taken.iter().filter(|taken| **taken == journal).count();
             assert!((50..150).contains(&count), "{journal}: {count}");
         }
-    }
-
-    #[tokio::test]
-    async fn input_comes_in_chunks() {
-        let bytes = vec![7; READ_LEN + 5];
-        let mut chunks = chunks(Box::new(io::Cursor::new(bytes.clone())));
-        let mut found = Vec::new();
-        while let Some(chunk) = chunks.recv().await {
-            found.extend_from_slice(&chunk.expect("a cursor can be read"));
-        }
-        assert_eq!(found, bytes);
     }
 }

@@ -1,5 +1,6 @@
 //! `courant journals apply`: makes journals what specs say.
 
+use crate::input::Input;
 use crate::{Error, output, specs};
 use client::Remote;
 use protocol::request::{ApplyRequest, Change, Expect};
@@ -20,8 +21,8 @@ Examples:
       refresh_interval: 5m0s
       flush_interval: 1h0m0s
 
-A spec with a `revision` replaces the one of that revision (-1: whatever is there), one without must
-be new, one with `delete: true` is deleted. courant journals list -o yaml shows specs and revisions.";
+A spec with a `revision` replaces the one of that revision (-1: whatever is there), one without
+must be new, one with `delete: true` is deleted. courant journals list -o yaml shows both.";
 
 /// Create, change and delete journals by specs.
 #[derive(clap::Args, Debug)]
@@ -47,7 +48,7 @@ impl Apply {
             _ => self.specs.display().to_string(),
         };
         let mut text = String::new();
-        let mut input = output::input(&self.specs)?;
+        let mut input = Input::open(&self.specs)?;
         let read = input.reader.read_to_string(&mut text);
         read.map_err(Error::io(format!("read {origin}")))?;
         let changes = specs::changes(&origin, &text)?;
@@ -124,12 +125,14 @@ mod tests {
 
     #[test]
     fn changes_are_described() {
-        let text = "
-- {name: local/new, replication: 1, fragment: {length: 1024, compression_codec: NONE, refresh_interval: 1s}}
-- {name: local/old, replication: 1, revision: 7, fragment: {length: 1024, compression_codec: NONE, refresh_interval: 1s}}
-- {name: local/gone, delete: true, revision: -1}
-";
-        let changes = specs::changes("test", text).expect("valid");
+        let rest = "replication: 1, \
+            fragment: {length: 1024, compression_codec: NONE, refresh_interval: 1s}";
+        let text = format!(
+            "- {{name: local/new, {rest}}}
+- {{name: local/old, revision: 7, {rest}}}
+- {{name: local/gone, delete: true, revision: -1}}"
+        );
+        let changes = specs::changes("test", &text).expect("valid");
         let told: String = changes.iter().map(described).collect();
         assert_eq!(told, "create local/new\nput local/old (at revision 7)\ndelete local/gone\n");
     }

@@ -47,7 +47,7 @@ impl Delete {
         let progress = Progress::steps("deleting", journals.len() as u64);
         for (journal, revision) in &journals {
             let deleted = remote.delete(journal, self.purge, self.dry_run, Some(*revision)).await?;
-            output::print(&self.told(journal, &deleted))?;
+            progress.aside(|| output::print(&self.told(journal, &deleted)))?;
             progress.advance(1);
         }
         Ok(())

@@ -11,7 +11,8 @@ Examples:
   courant journals list
   courant journals list -l 'name:prefix=local/app/' --stores --rf
   courant journals list -L content-type -L tag
-  courant journals list -o yaml > specs.yaml     edit it, then: courant journals apply --specs specs.yaml";
+  courant journals list -o yaml > specs.yaml      to edit, and then
+  courant journals apply --specs specs.yaml";
 
 /// List journals.
 #[derive(clap::Args, Debug)]

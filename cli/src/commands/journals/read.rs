@@ -49,6 +49,8 @@ pub struct Read {
 
 impl Read {
     pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
+        // A broker that is not there from the start is not waited for.
+        remote.probe().await?;
         let journals = self.selection.journals(remote).await?;
         let from = match self.tail {
             true => ReadFrom::Head,
@@ -73,9 +75,9 @@ impl Read {
         Ok(())
     }
 
-    /// A bar would mix with content that goes to the same terminal.
+    /// A bar would mix with content that goes to the same terminal, or to a pager on it.
     fn is_progress_shown(&self) -> bool {
-        self.output != Path::new(output::STANDARD) || !progress::is_output_on_terminal()
+        self.output != Path::new(output::STANDARD) || progress::is_output_a_file()
     }
 }
 

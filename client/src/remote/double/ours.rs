@@ -101,8 +101,7 @@ impl Courant for Double {
             return Err(Status::unavailable("the answer is lost"));
         }
         let (begin, end) = (begin as i64, end as i64);
-        let answer =
-            AppendResponse { begin, end, head: end, repeated, life, ..Default::default() };
+        let answer = AppendResponse { begin, end, head: end, repeated, life, ..Default::default() };
         Ok(Response::new(answer))
     }
 

@@ -31,12 +31,8 @@ fn spec(name: &str) -> JournalSpec {
         ..Default::default()
     };
     let fragment = Some(fragment);
-    let spec = gazette::JournalSpec {
-        name: name.into(),
-        replication: 1,
-        fragment,
-        ..Default::default()
-    };
+    let spec =
+        gazette::JournalSpec { name: name.into(), replication: 1, fragment, ..Default::default() };
     spec.try_into().expect("a valid spec")
 }
 
@@ -100,12 +96,17 @@ impl Double {
         let mut changes = self.shared.changes.subscribe();
         let broken = self.table().broken_reads.pop();
         let (mut from, mut sent) = (request.from, 0);
+        let mut is_waiting = false;
         loop {
             let metadata = self.metadata(&name, from);
             let is_at_head = metadata.status == protocol::Status::OffsetNotYetAvailable;
             if is_at_head && request.block {
                 if from == ReadFrom::Head {
                     from = ReadFrom::At(metadata.offset);
+                }
+                if !std::mem::replace(&mut is_waiting, true) {
+                    *self.table().requests.entry("wait").or_default() += 1;
+                    self.changed();
                 }
                 tokio::select! {
                     biased;
@@ -114,6 +115,7 @@ impl Double {
                 }
                 continue;
             }
+            is_waiting = false;
             let fragment = metadata.fragment.clone();
             if answers.send(Ok(metadata.into())).await.is_err() {
                 return;
@@ -193,7 +195,8 @@ impl Service for Double {
         let header = self.header();
         let mut table = self.table();
         let head = table.journals.get(&first.journal).map(|kept| kept.bytes.len() as i64);
-        let refused = |status| Ok(Response::new(AppendResponse::refusal(status, header.clone()).into()));
+        let refused =
+            |status| Ok(Response::new(AppendResponse::refusal(status, header.clone()).into()));
         match head {
             None => return refused(protocol::Status::JournalNotFound),
             Some(head) if first.offset != 0 && first.offset != head => {

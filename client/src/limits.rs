@@ -34,8 +34,8 @@ pub const CONNECTION_WINDOW: u32 = i32::MAX.unsigned_abs();
 /// what is read ahead.
 pub const OPEN_STREAMS: usize = 32;
 
-/// How long a stream is kept open for a read that goes on where it stopped. A broker that ends waits
-/// for streams whose reader does not take what is there, so they go soon.
+/// How long a stream is kept open for a read that goes on where it stopped. A broker that ends
+/// waits for streams whose reader does not take what is there, so they go soon.
 pub const STREAM_IDLE: Duration = Duration::from_secs(5);
 
 /// Long polls that share the waiters between them. More make the answer to one growing journal

@@ -63,8 +63,8 @@ pub(crate) struct Shared {
     dirty: Mutex<Vec<Arc<Replica>>>,
     wanted: Mutex<bool>,
     wake: Condvar,
-    /// Tells those who wait for staged content to be synced.
-    staged: tokio::sync::Notify,
+    /// Tells those who wait for room in memory that a sync ended.
+    synced: tokio::sync::Notify,
     closing: AtomicBool,
     /// Local bytes refused for now: the budget is used up and nothing can be evicted.
     over_budget: AtomicBool,
@@ -126,13 +126,23 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Waits until the staged content that no sync covered is within its bound.
-    pub async fn staged_room(&self) {
-        while self.staging.unsynced_len() > limits::UNSYNCED_STAGED_MAX
-            && !self.closing.load(Ordering::Acquire)
-        {
-            let synced = self.staged.notified();
-            if self.staging.unsynced_len() <= limits::UNSYNCED_STAGED_MAX {
+    /// Bytes that wait in memory for a sync.
+    fn unsynced_len(&self) -> u64 {
+        self.staging.unsynced_len() + self.log.unsynced_len()
+    }
+
+    /// Asks for a sync when much waits for one.
+    pub fn sync_soon(&self) {
+        if self.unsynced_len() > limits::UNSYNCED_SOON {
+            self.wake_sync();
+        }
+    }
+
+    /// Waits until what no sync covered is within its bound.
+    pub async fn unsynced_room(&self) {
+        while self.unsynced_len() > limits::UNSYNCED_MAX && !self.closing.load(Ordering::Acquire) {
+            let synced = self.synced.notified();
+            if self.unsynced_len() <= limits::UNSYNCED_MAX {
                 return;
             }
             self.wake_sync();
@@ -169,7 +179,7 @@ impl DataDir {
             dirty: Mutex::default(),
             wanted: Mutex::default(),
             wake: Condvar::new(),
-            staged: tokio::sync::Notify::new(),
+            synced: tokio::sync::Notify::new(),
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
             local_len: AtomicU64::new(0),
@@ -257,7 +267,7 @@ impl DataDir {
         let snapshots: Vec<_> = dirty.iter().map(|replica| replica.snapshot()).collect();
         // Staged content before the records that name it.
         let synced = shared.staging.sync().and_then(|()| shared.log.sync());
-        shared.staged.notify_waiters();
+        shared.synced.notify_waiters();
         if let Err(error) = synced {
             for replica in dirty {
                 let again = replica.clone();
@@ -370,7 +380,7 @@ impl DataDir {
     /// is recorded as clean. Persists nothing: local files keep everything safe.
     pub fn close(&self) -> Result<(), Error> {
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.staged.notify_waiters();
+        self.shared.synced.notify_waiters();
         self.shared.wake_sync();
         self.sync_round()?;
         for replica in self.replicas() {

@@ -23,8 +23,10 @@ pub const STAGING_FILE_LEN: u64 = 64 << 20;
 /// Idle staging files that are kept for reuse.
 pub const STAGING_POOL: usize = 4;
 
-/// Staged bytes that may wait in memory for their sync before appends wait for it.
-pub const UNSYNCED_STAGED_MAX: u64 = 24 << 20;
+/// Bytes of records and of staged content that wait in memory for a sync past which one is asked
+/// for at once, and past which appends wait for it: what failed to sync is written again from there.
+pub const UNSYNCED_SOON: u64 = 4 << 20;
+pub const UNSYNCED_MAX: u64 = 24 << 20;
 
 /// Staged bytes since the last checkpoint past which the next one is due.
 pub const STAGED_PER_CHECKPOINT: u64 = 128 << 20;

@@ -39,6 +39,8 @@ pub struct Log {
     /// Held by the one sync that is under way.
     syncing: Mutex<()>,
     synced: AtomicU64,
+    /// Bytes of the frames that wait in memory for a sync.
+    unsynced_len: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -109,6 +111,7 @@ impl Log {
             inner: Mutex::new(inner),
             syncing: Mutex::new(()),
             synced: AtomicU64::new(0),
+            unsynced_len: AtomicU64::new(0),
         };
         let header = log.header(previous_end);
         log.write(&mut log.inner(), &header)?;
@@ -141,7 +144,7 @@ impl Log {
 
     /// Bytes of frames that wait in memory for a sync.
     pub fn unsynced_len(&self) -> u64 {
-        self.inner().unsynced.iter().map(|frame| frame.frame.len() as u64).sum()
+        self.unsynced_len.load(Ordering::Relaxed)
     }
 
     /// Whether a checkpoint would free segments.
@@ -213,6 +216,7 @@ impl Log {
         let file = segment.file.clone();
         inner.at += frame.len() as u32;
         inner.chain = checksum;
+        self.unsynced_len.fetch_add(frame.len() as u64, Ordering::Relaxed);
         inner.unsynced.push_back(Unsynced { position, file, frame });
         Ok(position)
     }
@@ -234,8 +238,8 @@ impl Log {
         }
         self.synced.store(target.0, Ordering::Release);
         let mut inner = self.inner();
-        while inner.unsynced.front().is_some_and(|frame| frame.position < target) {
-            inner.unsynced.pop_front();
+        while let Some(synced) = inner.unsynced.pop_front_if(|frame| frame.position < target) {
+            self.unsynced_len.fetch_sub(synced.frame.len() as u64, Ordering::Relaxed);
         }
         Ok(target)
     }

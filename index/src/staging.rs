@@ -12,6 +12,7 @@ use crate::record::{Position, Staged};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The directory of staging files, below the data directory.
@@ -24,6 +25,8 @@ pub struct Staging {
     inner: Mutex<Inner>,
     /// Held by the one sync that is under way.
     syncing: Mutex<()>,
+    /// Bytes of content that wait in memory for a sync.
+    unsynced_len: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +99,7 @@ impl Staging {
     /// An empty staging area. Files that an earlier life left must be gone.
     pub fn new(disk: Arc<dyn Disk>) -> Self {
         let inner = Mutex::new(Inner { next: 1, ..Inner::default() });
-        Staging { disk, inner, syncing: Mutex::default() }
+        Staging { disk, inner, syncing: Mutex::default(), unsynced_len: AtomicU64::new(0) }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -125,6 +128,7 @@ impl Staging {
         file.write_at(content, offset).map_err(Error::disk("write", path_of(id)))?;
         let mut inner = self.inner();
         inner.since_checkpoint += len;
+        self.unsynced_len.fetch_add(len, Ordering::Relaxed);
         inner.unsynced.push(Unsynced { file: id, offset, content: content.clone() });
         Ok(placed)
     }
@@ -170,7 +174,7 @@ impl Staging {
 
     /// Bytes that wait in memory for a sync.
     pub fn unsynced_len(&self) -> u64 {
-        self.inner().unsynced.iter().map(|unsynced| unsynced.content.len() as u64).sum()
+        self.unsynced_len.load(Ordering::Relaxed)
     }
 
     pub fn since_checkpoint(&self) -> u64 {
@@ -203,7 +207,9 @@ impl Staging {
                 file.sync().map_err(Error::disk("sync", path_of(*id)))?;
             }
         }
-        self.inner().unsynced.drain(..count);
+        let synced: Vec<Unsynced> = self.inner().unsynced.drain(..count).collect();
+        let synced: u64 = synced.iter().map(|synced| synced.content.len() as u64).sum();
+        self.unsynced_len.fetch_sub(synced, Ordering::Relaxed);
         Ok(())
     }
 

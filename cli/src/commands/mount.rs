@@ -63,7 +63,7 @@ impl Mount {
         }
         tokio::select! {
             biased;
-            _again = signals.next() => Err(Error::Forced),
+            () = signals.insistent() => Err(Error::Forced),
             () = mounted.stop() => Ok(()),
         }
     }

@@ -37,7 +37,7 @@ impl Serve {
         tracing::info!(signal, "ending");
         tokio::select! {
             biased;
-            _again = signals.next() => Err(Error::Forced),
+            () = signals.insistent() => Err(Error::Forced),
             ended = serving.stop() => ended,
         }
     }

@@ -78,7 +78,7 @@ impl Up {
         };
         tokio::select! {
             biased;
-            _again = signals.next() => Err(Error::Forced),
+            () = signals.insistent() => Err(Error::Forced),
             ended = ending => ended,
         }
     }

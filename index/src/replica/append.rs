@@ -88,10 +88,10 @@ impl Commit {
 }
 
 impl Replica {
-    /// Takes the writer turn, in the order of asking. Waits before that while too much staged
-    /// content of all journals is not synced yet.
+    /// Takes the writer turn, in the order of asking. Waits before that while too much of
+    /// all journals waits in memory for a sync.
     pub async fn turn(self: &Arc<Self>) -> Turn {
-        self.shared.staged_room().await;
+        self.shared.unsynced_room().await;
         let turn = self.turn.clone().lock_owned().await;
         Turn { replica: self.clone(), _turn: turn }
     }
@@ -194,6 +194,7 @@ impl Replica {
             self.raise_ceiling(&mut state, span.end());
         }
         self.shared.mark_dirty(&mut state.is_dirty, || Some(self.clone()));
+        self.shared.sync_soon();
         let is_next = state.queue.is_empty() && state.moving.is_none();
         let (done, waits) = oneshot::channel();
         let queued = Queued { position, span, staged, memory, is_disk, done };

@@ -35,14 +35,6 @@ pub fn example(name: &str) -> PathBuf {
     example
 }
 
-/// Bytes that a process has caused to be written to disk (proc(5), `/proc/PID/io`). Pages count
-/// when they become dirty, again after each time they were written.
-pub fn written_bytes(process: u32) -> u64 {
-    let io = read(format!("/proc/{process}/io"));
-    let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-    line.expect("the kernel counts I/O").parse().unwrap()
-}
-
 /// Waits until a process has nothing left to do: what it does in the background is over.
 pub fn until_idle(process: u32) {
     patience::until("the daemon is idle", || {

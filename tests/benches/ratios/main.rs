@@ -21,7 +21,8 @@ use std::process::ExitCode;
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// How often each of two is measured, by turns.
+    /// How often each of two is measured, by turns: many short ones, since a machine's other work
+    /// comes in bursts.
     pub repeats: usize,
     /// How long one measurement of a rate takes, in seconds.
     pub seconds: f64,
@@ -39,12 +40,12 @@ const FULL: Scale =
     Scale { repeats: 5, seconds: 2.0, file_len: 1 << 30, requests: 500, followed: 100, large: 512 };
 
 const QUICK: Scale = Scale {
-    repeats: 3,
-    seconds: 1.0,
+    repeats: 7,
+    seconds: 0.4,
     file_len: 256 << 20,
-    requests: 200,
-    followed: 60,
-    large: 128,
+    requests: 100,
+    followed: 40,
+    large: 64,
 };
 
 /// Measures rows that share what they need.

@@ -1,5 +1,8 @@
-//! Row 18: the bytes that reach the disk for each byte appended. The journals have no store: what a
-//! store gets is its own affair.
+//! Row 18: the bytes that reach the disk for each byte appended.
+//!
+//! A disk of its own counts them, since /proc/PID/io can't: there a page cache that keeps a MiB
+//! together (large folios) counts a MiB for each byte that makes it dirty. The journals have no
+//! store: what a store gets is its own affair.
 
 use crate::Scale;
 use crate::machine;
@@ -7,56 +10,63 @@ use crate::report::{Case, Wanted};
 use crate::samples::Samples;
 use crate::wire::Wire;
 use bytes::Bytes;
-use std::time::Duration;
+use std::path::PathBuf;
+use tempfile::TempDir;
 use tests::ground;
-use tests::patience;
+use tests::shell;
 use tests::world::{self, Up};
 
-/// How often it is looked for idleness, which includes the syncs of each second.
-const SETTLED: Duration = Duration::from_secs(2);
-
-/// How many appends are made for each of 1 MiB, and in flight.
+/// How many appends are made for each of 1 MiB.
 const SMALL_PER_LARGE: usize = 100;
-const SMALL_IN_FLIGHT: usize = 64;
-const LARGE_IN_FLIGHT: usize = 4;
 
-pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
-    let small = (100, scale.large * SMALL_PER_LARGE, SMALL_IN_FLIGHT);
-    let large = (1 << 20, scale.large, LARGE_IN_FLIGHT);
-    let each = ["memory", "disk"].map(|durability| {
-        [small, large].map(|(len, count, in_flight)| {
-            case(durability, len, amplification(durability, len, count, in_flight))
-        })
-    });
-    each.into_iter().flatten().collect()
+/// A load of appends.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    durability: &'static str,
+    /// Bytes of an append.
+    len: usize,
+    in_flight: usize,
+    count: usize,
 }
 
-fn case(durability: &str, len: usize, amplification: f64) -> Case {
+pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let small = |durability, in_flight| {
+        let count = scale.large * SMALL_PER_LARGE / in_flight * in_flight;
+        Load { durability, len: 100, in_flight, count }
+    };
+    let large = |durability| Load { durability, len: 1 << 20, in_flight: 4, count: scale.large };
+    let loads =
+        [small("memory", 64), small("disk", 64), small("disk", 1), large("memory"), large("disk")];
+    loads.into_iter().map(case).collect()
+}
+
+fn case(load: Load) -> Case {
+    let Load { durability, len, in_flight, .. } = load;
     let len = if len < 1 << 20 { format!("{len} B") } else { format!("{} MiB", len >> 20) };
     Case {
         row: 18,
-        what: format!("bytes to disk per byte, {durability}, {len}"),
+        what: format!("written per byte, {len}, {durability}, {in_flight} in flight"),
         against: "",
         unit: "x",
-        samples: Samples { ours: vec![amplification], theirs: Vec::new() },
+        samples: Samples { ours: vec![amplification(load)], theirs: Vec::new() },
         wanted: Wanted::Told,
     }
 }
 
-fn amplification(durability: &str, len: usize, count: usize, in_flight: usize) -> f64 {
-    let mut up = Up::with(&["--durability", durability]);
+fn amplification(load: Load) -> f64 {
+    let disk = Disk::new();
+    let data = disk.path.join("data");
+    let mut up = Up::planned(&data, &["--durability", load.durability]);
+    up.again();
     create_without_store(&up);
-    let process = up.daemon().id();
     let wire = Wire::new();
-    let appends = wire.appends(&up.url(), "local/log", &Bytes::from(noise(len)));
-    machine::until_idle(process);
-    let before = machine::written_bytes(process);
-    let count = count / in_flight * in_flight;
-    wire.make(&appends, in_flight, count);
-    patience::pause(SETTLED);
-    machine::until_idle(process);
-    let written = machine::written_bytes(process) - before;
-    written as f64 / (count * len) as f64
+    let appends = wire.appends(&up.url(), "local/log", &Bytes::from(noise(load.len)));
+    machine::until_idle(up.daemon().id());
+    let before = disk.written_bytes();
+    wire.make(&appends, load.in_flight, load.count);
+    machine::until_idle(up.daemon().id());
+    let written = disk.written_bytes() - before;
+    written as f64 / (load.count * load.len) as f64
 }
 
 fn create_without_store(up: &Up) {
@@ -76,4 +86,38 @@ fn noise(len: usize) -> Vec<u8> {
         (number >> 56) as u8
     };
     std::iter::repeat_with(next).take(len).collect()
+}
+
+/// An ext4 of its own in a file, by way of a loop device. It goes with its owner.
+struct Disk {
+    path: PathBuf,
+    device: String,
+    _folder: TempDir,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let folder = ground::folder("disk-");
+        let path = folder.path().canonicalize().unwrap().join("root");
+        let line = "truncate -s 4G image && mkdir root
+            mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 image
+            mount -o loop,nodev image root && findmnt -n -o SOURCE root";
+        let device = shell::bash(folder.path(), line, &[]).ok().text();
+        let device = device.rsplit('/').next().unwrap().to_owned();
+        Disk { path, device, _folder: folder }
+    }
+
+    /// Bytes written to it since it is there, all that is to be written among them.
+    fn written_bytes(&self) -> u64 {
+        shell::bash(&self.path, "sync -f .", &[]).ok();
+        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", self.device)).unwrap();
+        let sectors: u64 = stat.split_whitespace().nth(6).unwrap().parse().unwrap();
+        sectors * 512
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::DETACH);
+    }
 }

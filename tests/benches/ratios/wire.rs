@@ -1,6 +1,7 @@
 //! Appends over gRPC, as a Gazette client makes them: one stream each, all over one connection.
 
 use bytes::Bytes;
+use crate::samples::since;
 use protocol::wire::gazette::AppendRequest;
 use protocol::wire::gazette::journal_client::JournalClient;
 use std::time::Duration;
@@ -52,7 +53,7 @@ impl Wire {
         let begun = Instant::now();
         let until = begun + Duration::from_secs_f64(seconds);
         let done = self.run(appends, in_flight, move |_| Instant::now() < until);
-        done as f64 / begun.elapsed().as_secs_f64()
+        done as f64 / since(begun)
     }
 
     /// Makes so many appends, with some in flight all the time.
@@ -61,20 +62,20 @@ impl Wire {
         assert_eq!(self.run(appends, in_flight, move |done| done < each), each * in_flight);
     }
 
-    /// The seconds that each of some appends took, one after the other.
-    pub fn latencies(&self, appends: &Appends, count: usize) -> Vec<f64> {
-        let mut appends = appends.clone();
-        let appending = async move {
-            let mut latencies = Vec::with_capacity(count);
+    /// Does what `round` says, so many times, one after the other; the seconds of each.
+    pub fn rounds<const N: usize, R: AsyncFnMut() -> [f64; N]>(
+        &self,
+        count: usize,
+        mut round: R,
+    ) -> [Vec<f64>; N] {
+        let mut seconds = [const { Vec::new() }; N];
+        self.runtime.block_on(async {
             for _ in 0..count {
-                let begun = Instant::now();
-                appends.make_one().await;
-                latencies.push(begun.elapsed().as_secs_f64());
+                let took = round().await;
+                seconds.iter_mut().zip(took).for_each(|(all, one)| all.push(one));
             }
-            latencies
-        };
-        // In a task, as in the other loads: this thread is none of the runtime's.
-        self.runtime.block_on(self.runtime.spawn(appending)).unwrap()
+        });
+        seconds
     }
 
     /// How many appends were made by writers that each go on while `goes_on` says so of the number
@@ -101,6 +102,13 @@ impl Wire {
 }
 
 impl Appends {
+    /// Makes one append; the seconds that it took.
+    pub async fn timed(&mut self) -> f64 {
+        let begun = Instant::now();
+        self.make_one().await;
+        since(begun)
+    }
+
     async fn make_one(&mut self) {
         let messages = tokio_stream::iter(self.messages.clone());
         let response = self.client.append(messages).await.unwrap().into_inner();

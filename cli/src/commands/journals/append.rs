@@ -129,8 +129,8 @@ impl Target {
         self.append_parts(kept.freeze(), chunks).await
     }
 
-    /// Sends input as it comes. It is committed at its end only, so that an input which fails leaves
-    /// nothing.
+    /// Sends input as it comes. It is committed at its end only, so that an input which fails
+    /// leaves nothing.
     async fn append_parts(mut self, first: Bytes, mut chunks: Chunks) -> Result<(), Error> {
         let mut request = self.request(Bytes::new());
         request.writer = Some(self.appender.next_writer());

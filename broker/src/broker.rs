@@ -153,11 +153,13 @@ impl Broker {
         self.shared.closing.send_replace(true);
         let drivers = self.shared.drivers.lock().expect("no holder of the drivers panics").take();
         let Some(drivers) = drivers else { return Ok(()) };
-        let syncs = drivers.end_tasks().await;
+        let threads = drivers.end_tasks().await;
         let data = self.shared.data.clone();
         let closed = off_thread(move || {
             let closed = data.close();
-            syncs.join().expect("the log's thread logs its errors and goes on");
+            for thread in threads {
+                thread.join().expect("the threads log their errors and go on");
+            }
             closed
         });
         Ok(closed.await?)

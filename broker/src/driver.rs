@@ -1,4 +1,5 @@
-//! What runs by itself: the log's syncs on a thread, everything else as tasks.
+//! What runs by itself: the log's syncs and the moving of large appends on threads, everything
+//! else as tasks.
 
 use crate::blocking::off_thread;
 use crate::stored::refresh;
@@ -23,18 +24,18 @@ const TICK: Duration = Duration::from_secs(1);
 const PREPARE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The thread and the tasks of an open broker.
+/// The threads and the tasks of an open broker.
 #[derive(Debug)]
 pub(crate) struct Drivers {
-    syncs: JoinHandle<()>,
+    threads: [JoinHandle<()>; 2],
     tasks: JoinSet<()>,
 }
 
 impl Drivers {
     pub fn start(broker: &Broker) -> io::Result<Self> {
-        let data = broker.shared.data.clone();
-        let thread = std::thread::Builder::new().name("courant-log".to_owned());
-        let syncs = thread.spawn(move || sync_until_closed(&data))?;
+        let syncs = until_closed(broker, "courant-log", "the log's sync", DataDir::wait_and_sync)?;
+        let moves = "the moving of large appends";
+        let moves = until_closed(broker, "courant-move", moves, DataDir::wait_and_move)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(every(broker.clone(), PREPARE, "the log's next segment", |data| {
             data.prepare_log()
@@ -47,25 +48,34 @@ impl Drivers {
         tasks.spawn(evict::run(broker.clone()));
         tasks.spawn(retain::run(broker.clone()));
         tasks.spawn(list(broker.clone()));
-        Ok(Drivers { syncs, tasks })
+        Ok(Drivers { threads: [syncs, moves], tasks })
     }
 
-    /// Ends the tasks, which have been told to. The thread ends when the data directory closes.
-    pub async fn end_tasks(mut self) -> JoinHandle<()> {
+    /// Ends the tasks, which have been told to. The threads end when the data directory closes.
+    pub async fn end_tasks(mut self) -> [JoinHandle<()>; 2] {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(limits::CLOSE_WAIT, ended).await.is_err() {
             tracing::warn!("work under way is given up");
             self.tasks.shutdown().await;
         }
-        self.syncs
+        self.threads
     }
 }
 
-fn sync_until_closed(data: &DataDir) {
-    let mut trouble = Trouble::new("the log's sync");
-    while !data.is_closing() {
-        trouble.note(data.wait_and_sync(SYNC));
-    }
+/// A thread that does `rounds` until the data directory closes.
+fn until_closed(
+    broker: &Broker,
+    name: &str,
+    what: &'static str,
+    rounds: fn(&DataDir, Duration) -> Result<(), index::Error>,
+) -> io::Result<JoinHandle<()>> {
+    let data = broker.shared.data.clone();
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let mut trouble = Trouble::new(what);
+        while !data.is_closing() {
+            trouble.note(rounds(&data, SYNC));
+        }
+    })
 }
 
 /// Does `work` again and again, where it may block.

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
 use crate::disk::{Disk, Lock};
+use crate::ground;
 use crate::ledger::Ledger;
 use crate::limits;
 use crate::log::{Log, Purpose};
@@ -63,6 +64,9 @@ pub(crate) struct Shared {
     dirty: Mutex<Vec<Arc<Replica>>>,
     wanted: Mutex<bool>,
     wake: Condvar,
+    /// Replicas with synced content that is too large for the thread that syncs.
+    large: Mutex<Vec<Arc<Replica>>>,
+    large_wake: Condvar,
     /// Tells those who wait for room in memory that a sync ended.
     synced: tokio::sync::Notify,
     closing: AtomicBool,
@@ -161,10 +165,10 @@ impl DataDir {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<(Arc<DataDir>, Recovered), Error> {
-        recover::make_dirs(&*disk)?;
-        let lock = recover::take_lock(&*disk)?;
-        recover::check_format(&*disk)?;
-        recover::check_punch(&*disk)?;
+        ground::make_dirs(&*disk)?;
+        let lock = ground::take_lock(&*disk)?;
+        ground::check_format(&*disk)?;
+        ground::check_punch(&*disk)?;
         let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
         let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
         let segment_len = options.segment_len.unwrap_or(by_size);
@@ -179,6 +183,8 @@ impl DataDir {
             dirty: Mutex::default(),
             wanted: Mutex::default(),
             wake: Condvar::new(),
+            large: Mutex::default(),
+            large_wake: Condvar::new(),
             synced: tokio::sync::Notify::new(),
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
@@ -190,7 +196,7 @@ impl DataDir {
             locked(&shared.replicas).insert(replica.life(), replica);
         }
         let data = DataDir { shared, changing: Mutex::default(), _lock: LockGuard(lock) };
-        recover::keep_ballast(&**data.disk())?;
+        ground::keep_ballast(&**data.disk())?;
         Ok((Arc::new(data), recovered))
     }
 
@@ -277,13 +283,45 @@ impl DataDir {
         }
         let mut result = Ok(());
         for (replica, snapshot) in dirty.iter().zip(snapshots) {
-            if let Err(error) = replica.on_synced(snapshot) {
-                let again = replica.clone();
-                shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));
+            match replica.on_synced(snapshot) {
+                Ok(true) => {}
+                Ok(false) => {
+                    locked(&shared.large).push(replica.clone());
+                    shared.large_wake.notify_one();
+                }
+                Err(error) => {
+                    let again = replica.clone();
+                    shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));
+                    result = Err(error);
+                }
+            }
+        }
+        result
+    }
+
+    /// Moves the large pieces that sync rounds left, into their mirrors. Blocks on the disk.
+    pub fn move_round(&self) -> Result<(), Error> {
+        let large = std::mem::take(&mut *locked(&self.shared.large));
+        let mut result = Ok(());
+        for replica in large {
+            if let Err(error) = replica.drain(u64::MAX) {
+                locked(&self.shared.large).push(replica);
                 result = Err(error);
             }
         }
         result
+    }
+
+    /// Waits until there are large pieces, or for `at_most`; then does a round.
+    pub fn wait_and_move(&self, at_most: Duration) -> Result<(), Error> {
+        let large = locked(&self.shared.large);
+        if large.is_empty() && !self.is_closing() {
+            let waited = self.shared.large_wake.wait_timeout(large, at_most);
+            drop(waited.expect("no holder of this lock panics"));
+        } else {
+            drop(large);
+        }
+        self.move_round()
     }
 
     /// Waits until somebody wants a sync, or for a second; then does a round.
@@ -307,7 +345,7 @@ impl DataDir {
             local_len += replica.local_len();
         }
         self.shared.local_len.store(local_len, Ordering::Relaxed);
-        recover::keep_ballast(&*self.shared.disk)
+        ground::keep_ballast(&*self.shared.disk)
     }
 
     /// Bytes of journals in mirrors.
@@ -369,7 +407,7 @@ impl DataDir {
     /// Gives the room back that is kept for a start on a full disk, to somebody who is about to free
     /// more: a deletion must be possible there.
     pub fn give_room(&self) -> Result<(), Error> {
-        recover::drop_ballast(&*self.shared.disk)
+        ground::drop_ballast(&*self.shared.disk)
     }
 
     pub fn is_closing(&self) -> bool {
@@ -382,7 +420,9 @@ impl DataDir {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.synced.notify_waiters();
         self.shared.wake_sync();
+        self.shared.large_wake.notify_all();
         self.sync_round()?;
+        self.move_round()?;
         for replica in self.replicas() {
             replica.settle()?;
         }
@@ -411,6 +451,7 @@ impl Drop for DataDir {
     fn drop(&mut self) {
         locked(&self.shared.replicas).clear();
         locked(&self.shared.dirty).clear();
+        locked(&self.shared.large).clear();
     }
 }
 

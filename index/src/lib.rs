@@ -18,6 +18,7 @@ pub mod datadir;
 pub mod disk;
 mod error;
 pub mod file_store;
+mod ground;
 pub mod inspect;
 pub mod ledger;
 pub mod limits;

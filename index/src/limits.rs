@@ -58,3 +58,7 @@ pub const SEGMENTS_MAX: usize = 32;
 /// Room kept for a start on a full disk: a checkpoint and the smallest segment.
 pub const BALLAST_MIN: u64 = 512 << 10;
 pub const BALLAST_MAX: u64 = 4 << 20;
+
+/// Bytes of one journal that the thread which syncs moves itself; larger pieces have a thread of
+/// their own, so that no other append waits behind them.
+pub const MOVED_BY_SYNC_MAX: u64 = 8 << 20;

@@ -277,15 +277,15 @@ impl Replica {
         Snapshot { head: state.ledger.head, ceiling: state.ledger.ceiling }
     }
 
-    /// The log was synced since `snapshot`: what waited for it moves on.
-    pub(crate) fn on_synced(&self, snapshot: Snapshot) -> Result<(), Error> {
+    /// The log was synced since `snapshot`: what waited for it moves on. `false` when the bytes are too many for the thread that syncs.
+    pub(crate) fn on_synced(&self, snapshot: Snapshot) -> Result<bool, Error> {
         {
             let mut state = self.state();
             state.synced = state.synced.max(snapshot.head);
             // A ceiling that was lowered meanwhile stays low; one that was raised again waits.
             state.ceiling = snapshot.ceiling.min(state.ledger.ceiling);
         }
-        self.drain()
+        self.drain(crate::limits::MOVED_BY_SYNC_MAX)
     }
 
     /// The once-a-second work: the spool's checksum is marked, the ceiling follows the head, and a

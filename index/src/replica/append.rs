@@ -237,17 +237,23 @@ impl Replica {
         Ok(Commit { span, waits })
     }
 
-    /// Moves what is ready, in order, and publishes it.
-    pub(super) fn drain(&self) -> Result<(), Error> {
+    /// Moves what is ready, in order, and publishes it: up to `most` bytes at a time. Where more
+    /// waits in one piece, it is left, and the answer is `false`.
+    pub(crate) fn drain(&self, most: u64) -> Result<bool, Error> {
         loop {
             let batch: Vec<Queued> = {
                 let mut state = self.state();
                 if state.moving.is_some() {
-                    return Ok(());
+                    return Ok(true);
                 }
-                let ready = state.queue.iter().take_while(|queued| state.is_ready(queued)).count();
+                let mut len = 0;
+                let ready = state.queue.iter().take_while(|queued| {
+                    len += queued.span.len();
+                    state.is_ready(queued) && len <= most
+                });
+                let ready = ready.count();
                 if ready == 0 {
-                    return Ok(());
+                    return Ok(state.queue.front().is_none_or(|first| !state.is_ready(first)));
                 }
                 state.moving = state.queue.front().map(|first| first.position);
                 state.queue.drain(..ready).collect()

@@ -1,0 +1,96 @@
+//! The ground that a data directory stands on: what must hold before anything in it is read, and
+//! the room that is kept for the day when the disk is full.
+
+use crate::datadir::{LOST_AND_FOUND, exists};
+use crate::disk::{Disk, Lock, Open};
+use crate::{Error, limits, log, mirror, record, recover, staging};
+use std::io;
+use std::path::Path;
+
+const FORMAT_FILE: &str = "format";
+const LOCK_FILE: &str = "lock";
+
+pub(crate) fn make_dirs(disk: &dyn Disk) -> Result<(), Error> {
+    for dir in ["", log::DIR, mirror::DIR, staging::DIR, recover::ASIDE, LOST_AND_FOUND] {
+        disk.create_dir(Path::new(dir)).map_err(Error::disk("create", dir))?;
+    }
+    disk.sync_dir(Path::new("")).map_err(Error::disk("sync", "the data directory"))
+}
+
+pub(crate) fn take_lock(disk: &dyn Disk) -> Result<Lock, Error> {
+    disk.lock(Path::new(LOCK_FILE)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => Error::InUse(LOCK_FILE.into()),
+        _ => Error::disk("lock", LOCK_FILE)(error),
+    })
+}
+
+/// The format is named in a file of its own, which even a release that knows nothing else of a
+/// directory can read.
+pub(crate) fn check_format(disk: &dyn Disk) -> Result<(), Error> {
+    let path = Path::new(FORMAT_FILE);
+    if !exists(disk, path)? {
+        let text = format!("courant data format {}\n", record::FORMAT);
+        return crate::disk::replace(disk, path, text.as_bytes())
+            .map_err(Error::disk("write", path));
+    }
+    let file = disk.open(path, Open::Read).map_err(Error::disk("open", path))?;
+    let len = file.len().map_err(Error::disk("stat", path))?.min(256);
+    let text = mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let number = text.trim().strip_prefix("courant data format ").and_then(|n| n.parse().ok());
+    match number {
+        Some(found) if found > record::FORMAT => {
+            Err(Error::NewerFormat { found, known: record::FORMAT })
+        }
+        Some(_) => Ok(()),
+        None => Err(Error::Damaged(path.into(), format!("it says {:?}", text.trim()))),
+    }
+}
+
+/// Tries a hole on a file of two blocks.
+pub(crate) fn check_punch(disk: &dyn Disk) -> Result<(), Error> {
+    let path = Path::new("punch-probe");
+    let file = disk.open(path, Open::Any).map_err(Error::disk("open", path))?;
+    let probed = file
+        .write_at(&[1; 2 * limits::BLOCK as usize], 0)
+        .and_then(|()| file.punch(0, limits::BLOCK));
+    drop(file);
+    let removed = disk.remove(path);
+    match probed {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            Err(Error::NoPunch("the data directory".into()))
+        }
+        // A disk too full for two blocks still opens: what is there must be readable.
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
+        Err(error) => Err(Error::disk("probe", path)(error)),
+        Ok(()) => removed.map_err(Error::disk("remove", path)),
+    }
+}
+
+/// Room that is kept for a start on a full disk.
+const BALLAST: &str = "ballast";
+
+/// Takes the room that a start on a full disk needs: a checkpoint and a segment.
+pub(crate) fn keep_ballast(disk: &dyn Disk) -> Result<(), Error> {
+    let path = Path::new(BALLAST);
+    if exists(disk, path)? {
+        return Ok(());
+    }
+    let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
+    let len = (space.total / 64).clamp(limits::BALLAST_MIN, limits::BALLAST_MAX);
+    if space.free < 4 * len {
+        return Ok(());
+    }
+    let file = disk.open(path, Open::Any).map_err(Error::disk("open", path))?;
+    file.reserve(0, len).map_err(Error::disk("reserve space in", path))
+}
+
+/// Gives the room back.
+pub(crate) fn drop_ballast(disk: &dyn Disk) -> Result<(), Error> {
+    match disk.remove(Path::new(BALLAST)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::disk("remove", BALLAST)(error))
+        }
+        _ => Ok(()),
+    }
+}

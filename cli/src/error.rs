@@ -2,12 +2,16 @@
 
 use protocol::{Journal, Remedy};
 use std::io;
+use std::path::Path;
 
 /// The failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// What a data directory says against being opened.
+    #[error("{0}: {1}")]
+    Data(String, Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Broker(#[from] broker::Error),
     #[error(transparent)]
@@ -16,8 +20,6 @@ pub enum Error {
     Mount(#[from] mount::Error),
     #[error(transparent)]
     MountPoint(#[from] mount::mountpoint::Error),
-    #[error(transparent)]
-    Index(#[from] index::Error),
     #[error("can't {0}: {1}")]
     Io(String, io::Error),
     /// The reader of our output went away.
@@ -48,6 +50,15 @@ impl Error {
     pub fn io(attempt: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let attempt = attempt.into();
         move |error| Error::Io(attempt, error)
+    }
+
+    /// Names the data directory that can't be used.
+    pub fn data<E>(data: &Path) -> impl FnOnce(E) -> Error
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let data = data.display().to_string();
+        move |error| Error::Data(data, Box::new(error))
     }
 
     /// A failed write to standard output.

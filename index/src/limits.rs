@@ -36,7 +36,7 @@ pub const CEILING_STEP_MIN: u64 = 1 << 20;
 pub const CEILING_STEP_MAX: u64 = 1 << 30;
 
 /// Space is reserved in a mirror by the size of what is there, within these bounds.
-pub const RESERVE_MIN: u64 = 64 << 10;
+pub const RESERVE_MIN: u64 = 16 << 10;
 pub const RESERVE_MAX: u64 = 16 << 20;
 
 /// Writers whose last sequence a journal remembers; the longest silent one is forgotten first.

@@ -1,10 +1,12 @@
 """Appends tagged records to a file, one write(2) each, and says which returned with success.
 
 writer.py FILE WRITER FIRST [--count N] [--fill BYTES] [--pause SECONDS] [--dup]
+          [--segments N]
 
 The records are those of src/model.rs. For each one it prints `ack NUMBER`, at once; at the first
 failure `fail NUMBER ERRNO`, and ends with 1. A write that takes only a part of a record is `short`.
-With --dup every write goes through a duplicate of the descriptor that is closed after it.
+With --dup every write goes through a duplicate of the descriptor that is closed after it, with
+--segments it is a writev(2) of so many pieces.
 """
 import argparse
 import errno
@@ -21,6 +23,7 @@ parser.add_argument("--count", type=int)
 parser.add_argument("--fill", type=int, default=60)
 parser.add_argument("--pause", type=float, default=0)
 parser.add_argument("--dup", action="store_true")
+parser.add_argument("--segments", type=int)
 options = parser.parse_args()
 
 
@@ -34,12 +37,19 @@ def record(number):
     return (head + filler * options.fill + "\n").encode()
 
 
+def write(fd, content):
+    if options.segments is None:
+        return os.write(fd, content)
+    borders = [len(content) * at // options.segments for at in range(options.segments + 1)]
+    return os.writev(fd, [content[begin:end] for begin, end in itertools.pairwise(borders)])
+
+
 def append(fd, content):
     if not options.dup:
-        return os.write(fd, content)
+        return write(fd, content)
     twin = os.dup(fd)
     try:
-        return os.write(twin, content)
+        return write(twin, content)
     finally:
         os.close(twin)
 

@@ -56,9 +56,12 @@ impl Running {
         self.child.stdin.take()
     }
 
-    /// Sends a signal to the process alone. One that has ended gets none.
-    pub fn signal(&self, signal: Signal) {
-        let _ = kill_process(Pid::from_child(&self.child), signal);
+    /// Sends a signal to the process alone. One that has ended gets none: its number may be that of
+    /// another process by then.
+    pub fn signal(&mut self, signal: Signal) {
+        if self.ended().is_none() {
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
     }
 
     /// Its exit status, if it has ended.
@@ -93,9 +96,12 @@ impl Running {
         );
     }
 
-    /// Sends it and whatever it started kill -9, without waiting for their end.
-    pub fn strike(&self) {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    /// Sends it and whatever it started kill -9, without waiting for their end. As with `signal`,
+    /// nobody gets one when it has ended.
+    pub fn strike(&mut self) {
+        if self.ended().is_none() {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
     }
 
     /// Ends it and whatever it started, at once. Whether it is gone.
@@ -107,9 +113,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.ended().is_none() {
-            self.kill();
-        }
+        self.kill();
     }
 }
 

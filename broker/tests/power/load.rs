@@ -264,5 +264,5 @@ async fn come_and_go(broker: Broker, model: Model, seed: u64) {
 
 /// The register of an append.
 pub fn register(sequence: u64) -> LabelSet {
-    LabelSet::default().with("n", &sequence.to_string()).expect("a valid label")
+    LabelSet::default().with("number", &sequence.to_string()).expect("a valid label")
 }

@@ -6,7 +6,6 @@ use crate::{Error, output, seams, size, time};
 use index::disk::RealDisk;
 use index::inspect::{JournalReport, Report};
 use index::spans::SpanSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +37,8 @@ impl Inspect {
             progress
                 .get_or_insert_with(|| Progress::bytes("verifying", Some(total), true))
                 .advance(len);
-        })?;
+        });
+        let report = report.map_err(Error::data(&self.data))?;
         drop(progress);
         output::print(&format!("{}\n{}", journals(&report), findings(&report)))?;
         match report.is_sound() {
@@ -50,14 +50,8 @@ impl Inspect {
 
 /// Opening a disk makes its directory, so one that is not there is told before.
 fn existing(data: &Path) -> Result<&Path, Error> {
-    let failed = |kind: io::ErrorKind| Error::Io(format!("open {}", data.display()), kind.into());
-    if !data.exists() {
-        return Err(failed(io::ErrorKind::NotFound));
-    }
-    if !data.is_dir() {
-        return Err(failed(io::ErrorKind::NotADirectory));
-    }
-    match data.join(MARK).exists() {
+    let meta = std::fs::metadata(data).map_err(Error::io(format!("open {}", data.display())))?;
+    match meta.is_dir() && data.join(MARK).exists() {
         true => Ok(data),
         false => Err(Error::NoData(data.display().to_string())),
     }

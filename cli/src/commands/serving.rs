@@ -83,7 +83,8 @@ impl Serving {
     pub async fn start(data: &Path, listen: &str, flags: &BrokerFlags) -> Result<Serving, Error> {
         let server = Server::bind(listen).await?;
         let endpoint = server.endpoint();
-        let broker = Broker::open(configure(data, &endpoint, flags)?).await?;
+        let config = configure(data, &endpoint, flags)?;
+        let broker = Broker::open(config).await.map_err(Error::data(data))?;
         let (stop, stopped) = oneshot::channel();
         // A sender that is dropped stops as well.
         let until = async move { drop(stopped.await) };

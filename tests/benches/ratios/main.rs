@@ -36,17 +36,17 @@ pub struct Scale {
     pub large: usize,
 }
 
-const FULL: Scale =
-    Scale { repeats: 5, seconds: 2.0, file_len: 1 << 30, requests: 500, followed: 100, large: 512 };
-
-const QUICK: Scale = Scale {
-    repeats: 7,
-    seconds: 0.4,
-    file_len: 256 << 20,
-    requests: 100,
-    followed: 40,
-    large: 64,
+const FULL: Scale = Scale {
+    repeats: 15,
+    seconds: 0.6,
+    file_len: 1 << 30,
+    requests: 200,
+    followed: 100,
+    large: 512,
 };
+
+const QUICK: Scale =
+    Scale { repeats: 7, seconds: 0.4, file_len: 256 << 20, requests: 100, followed: 40, large: 64 };
 
 /// Measures rows that share what they need.
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;

@@ -1,7 +1,7 @@
 //! Appends over gRPC, as a Gazette client makes them: one stream each, all over one connection.
 
-use bytes::Bytes;
 use crate::samples::since;
+use bytes::Bytes;
 use protocol::wire::gazette::AppendRequest;
 use protocol::wire::gazette::journal_client::JournalClient;
 use std::time::Duration;

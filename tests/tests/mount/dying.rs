@@ -65,7 +65,7 @@ fn t11_what_a_write_acknowledged_is_there_whatever_dies() {
             Blow::StopUp => assert!(up.daemon().stop().success()),
             Blow::Writers => {}
         }
-        writers.iter().for_each(Writer::strike);
+        writers.iter_mut().for_each(Writer::strike);
         for (at, writer) in writers.into_iter().enumerate() {
             next[at] = writer.end(&mut history);
         }

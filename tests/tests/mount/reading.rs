@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use tests::patience::{LIMIT, reached};
+use tests::patience::{LIMIT, reached, until};
 use tests::running::Running;
 use tests::shell::{self, cat};
-use tests::world::Up;
+use tests::world::{Up, journals};
 
 /// The sizes of T09: none, one, about a page, about a read, about a write, and some more.
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 131_073, 1_048_577, 3_000_000, 9 << 20];
@@ -17,63 +17,120 @@ fn content(size: usize) -> Vec<u8> {
     lines.take(size).collect()
 }
 
+/// Each prints what it read; `$1` is the file, `$2` a program of ours, `$3` the size.
+const COPIES: [&str; 17] = [
+    "cat \"$1\"",
+    "busybox cat \"$1\"",
+    "dd if=\"$1\" bs=512 status=none",
+    "dd if=\"$1\" bs=1M status=none",
+    "head -c $(($3 + 10)) \"$1\"",
+    "tail -c +1 \"$1\"",
+    "less -E \"$1\"",
+    "f=$(mktemp) && cp \"$1\" \"$f\" && cat \"$f\" && rm \"$f\"",
+    "f=$(mktemp) && busybox cp \"$1\" \"$f\" && cat \"$f\" && rm \"$f\"",
+    "tar -cf - -C \"$(dirname \"$1\")\" \"$(basename \"$1\")\" | tar -xOf -",
+    "d=$(mktemp -d) && rsync \"$1\" \"$d/f\" && cat \"$d/f\" && rm -r \"$d\"",
+    "gzip -c < \"$1\" | gzip -dc",
+    "python3 \"$2\" sendfile \"$1\"",
+    "python3 \"$2\" splice \"$1\"",
+    "python3 \"$2\" readv \"$1\"",
+    "python3 \"$2\" private-mapping \"$1\"",
+    "head -c $(($3 / 2)) \"$1\"; tail -c +$(($3 / 2 + 1)) \"$1\"",
+];
+
+/// Each prints the size.
+const COUNTS: [&str; 4] =
+    ["wc -c < \"$1\"", "wc -c \"$1\" | cut -d' ' -f1", "stat -c %s \"$1\"", "cat \"$1\" | wc -c"];
+
+/// Each prints the number of lines; the first does not count one without its newline.
+const LINES: [&str; 3] =
+    ["wc -l < \"$1\"", "grep -c '' \"$1\" || true", "awk 'END { print NR }' \"$1\""];
+
+/// Reads a file with every program.
+#[track_caller]
+fn assert_reads(file: &Path, expected: &[u8]) {
+    let (program, size) = (tests::ground::program("copies.py"), expected.len());
+    let arguments = [file.to_str().unwrap(), program.to_str().unwrap(), &size.to_string()];
+    let run = |line: &str| shell::bash(Path::new("/"), line, &arguments).ok();
+    for line in COPIES {
+        let read = run(line).stdout;
+        assert!(
+            read == expected,
+            "{line}: {} bytes of {size} through {}, first wrong at {:?}",
+            read.len(),
+            file.display(),
+            read.iter().zip(expected).position(|(one, other)| one != other),
+        );
+    }
+    for line in COUNTS {
+        assert_eq!(run(line).text(), size.to_string(), "{line}");
+    }
+    let newlines = expected.iter().filter(|byte| **byte == b'\n').count();
+    let partial = usize::from(expected.last().is_some_and(|byte| *byte != b'\n'));
+    for (line, extra) in LINES.into_iter().zip([0, partial, partial]) {
+        assert_eq!(run(line).text(), (newlines + extra).to_string(), "{line} of {size}");
+    }
+}
+
+/// Appends bytes to a file of the mount by cat.
+#[track_caller]
+fn append(up: &Up, name: &str, content: &[u8]) {
+    let source = up.data().with_file_name("content");
+    std::fs::write(&source, content).unwrap();
+    up.bash("cat \"$1\" >> \"$2\"", &[source.to_str().unwrap(), name]).ok();
+}
+
 #[test]
 fn t09_every_program_reads_to_the_end_and_no_further() {
     let up = Up::start();
     let second = up.second();
-    // Case: each prints what it read; `$1` is the file, `$2` a program of ours, `$3` the size.
-    let copies = [
-        "cat \"$1\"",
-        "busybox cat \"$1\"",
-        "dd if=\"$1\" bs=512 status=none",
-        "dd if=\"$1\" bs=1M status=none",
-        "head -c $(($3 + 10)) \"$1\"",
-        "tail -c +1 \"$1\"",
-        "less -E \"$1\"",
-        "f=$(mktemp) && cp \"$1\" \"$f\" && cat \"$f\" && rm \"$f\"",
-        "tar -cf - -C \"$(dirname \"$1\")\" \"$(basename \"$1\")\" | tar -xOf -",
-        "d=$(mktemp -d) && rsync \"$1\" \"$d/f\" && cat \"$d/f\" && rm -r \"$d\"",
-        "gzip -c < \"$1\" | gzip -dc",
-        "python3 \"$2\" sendfile \"$1\"",
-        "python3 \"$2\" splice \"$1\"",
-        "python3 \"$2\" readv \"$1\"",
-        "python3 \"$2\" private-mapping \"$1\"",
-    ];
-    let counts = ["wc -c < \"$1\"", "stat -c %s \"$1\"", "cat \"$1\" | wc -c"];
-    let lines = ["wc -l < \"$1\"", "grep -c '' \"$1\" || true", "awk 'END { print NR }' \"$1\""];
-    let program = tests::ground::program("copies.py");
     for size in SIZES {
         let name = format!("log-{size}");
         let expected = content(size);
-        let source = up.data().join(&name);
-        std::fs::write(&source, &expected).unwrap();
-        up.bash("cat \"$1\" >> \"$2\"", &[source.to_str().unwrap(), &name]).ok();
+        append(&up, &name, &expected);
+        assert_reads(&up.file(&name), &expected);
         // An empty file is a placeholder, which only its own mount shows.
-        let mounts =
-            if size == 0 { vec![up.file(&name)] } else { vec![up.file(&name), second.file(&name)] };
-        for file in mounts {
-            let arguments = [file.to_str().unwrap(), program.to_str().unwrap(), &size.to_string()];
-            let run = |line: &str| shell::bash(Path::new("/"), line, &arguments).ok();
-            for line in copies {
-                let read = run(line).stdout;
-                assert!(
-                    read == expected,
-                    "{line}: {} bytes of {size} through {}, first wrong at {:?}",
-                    read.len(),
-                    file.display(),
-                    read.iter().zip(&expected).position(|(one, other)| one != other),
-                );
-            }
-            for line in counts {
-                assert_eq!(run(line).text(), size.to_string(), "{line}");
-            }
-            let newlines = expected.iter().filter(|byte| **byte == b'\n').count();
-            let partial = usize::from(expected.last().is_some_and(|byte| *byte != b'\n'));
-            for (line, extra) in lines.into_iter().zip([0, partial, partial]) {
-                assert_eq!(run(line).text(), (newlines + extra).to_string(), "{line} of {size}");
-            }
+        if size > 0 {
+            assert_reads(&second.file(&name), &expected);
         }
-        std::fs::remove_file(&source).unwrap();
+    }
+}
+
+#[test]
+fn t09_what_is_half_in_the_store_and_half_local_is_one_file() {
+    const STORED: usize = 5 << 20;
+    // What was stored does not fit beside what comes after it, so that its local bytes go.
+    let up = Up::with(&["--local-budget", "6M"]);
+    let second = up.second();
+    let expected = content(9 << 20);
+    // Case: a fragment that is read by a ranged get, and one that is decompressed.
+    for codec in ["NONE", "ZSTANDARD"] {
+        let name = format!("half-{codec}");
+        let fragment = format!(
+            "{{length: {STORED}, compression_codec: {codec}, stores: ['file:///'], \
+             refresh_interval: 1s}}"
+        );
+        let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}}}\n");
+        let specs = up.data().with_file_name("specs.yaml");
+        std::fs::write(&specs, spec).unwrap();
+        journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+
+        let attribute = |key: &str| {
+            let line = "getfattr --only-values -n user.courant.$1 \"$2\"";
+            up.bash(line, &[key, &name]).ok().text()
+        };
+        append(&up, &name, &expected[..STORED]);
+        until("half of it is stored", || attribute("persisted") == STORED.to_string());
+        append(&up, &name, &expected[STORED..]);
+        until("that half is only in the store", || attribute("mode") == "direct");
+        assert_eq!(attribute("persisted"), STORED.to_string());
+        for file in [up.file(&name), second.file(&name)] {
+            assert_reads(&file, &expected);
+        }
+        up.bash("for i in 1 2 3; do echo more >> \"$1\"; done", &[&name]).ok();
+        assert!(cat(&second.file(&name)).ends_with(b"more\nmore\nmore\n"));
+        // The next one needs the room.
+        journals(&up, &["delete", "--purge", "--yes", &format!("local/{name}")]).ok();
     }
 }
 

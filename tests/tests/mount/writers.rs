@@ -58,7 +58,7 @@ impl Writer {
 
     /// Sends it kill -9. A writer that waits for another writer's write of the same file on the same
     /// mount (the kernel's inode lock) ends when that one does: strike all before ending one.
-    pub fn strike(&self) {
+    pub fn strike(&mut self) {
         self.running.strike();
     }
 

@@ -13,7 +13,10 @@ pub enum Error {
     Full { needed: u64, free: u64 },
     #[error("the local budget of {budget} bytes is used up, and nothing of it can be evicted")]
     OverBudget { budget: u64 },
-    #[error("the data directory is in use by another process (lock {0})")]
+    #[error(
+        "the data directory is in use by another process, which holds {0}: \
+         end that broker, or use another directory"
+    )]
     InUse(PathBuf),
     #[error(
         "the data directory has format {found}; this release reads up to {known}: use a newer one"

@@ -147,8 +147,10 @@ impl Mirror {
             let at = offset.as_u64() - first;
             let room = usize::try_from(MIRROR_FILE_MAX - at).unwrap_or(usize::MAX);
             let (part, rest) = content.split_at(content.len().min(room));
+            let written = file.write_at(part, at);
+            // After the write: a sync that begins before it must not take the mark away.
             self.files().is_dirty = true;
-            file.write_at(part, at).map_err(Error::disk("write", path_of(self.life, first)))?;
+            written.map_err(Error::disk("write", path_of(self.life, first)))?;
             offset = offset.plus(part.len() as u64);
             content = rest;
         }

@@ -272,7 +272,8 @@ impl DataDir {
         let dirty = std::mem::take(&mut *locked(&shared.dirty));
         let snapshots: Vec<_> = dirty.iter().map(|replica| replica.snapshot()).collect();
         // Staged content before the records that name it.
-        let synced = shared.staging.sync().and_then(|()| shared.log.sync());
+        let target = shared.log.position();
+        let synced = shared.staging.sync().and_then(|()| shared.log.sync(target));
         shared.synced.notify_waiters();
         if let Err(error) = synced {
             for replica in dirty {
@@ -373,8 +374,9 @@ impl DataDir {
             ledgers.push(ledger);
         }
         // The ledgers may be ahead of what is durable: first the records, then the mirrors.
+        let target = shared.log.position();
         shared.staging.sync()?;
-        shared.log.sync()?;
+        shared.log.sync(target)?;
         for replica in replicas.iter().filter(|replica| replica.mirror().is_dirty()) {
             if let Err(error) = replica.mirror().sync() {
                 let journal = replica.name();

@@ -36,6 +36,8 @@ pub struct Log {
     boot_id: String,
     segment_len: u64,
     inner: Mutex<Inner>,
+    /// Held by the one who makes the next segment's file, before `inner`.
+    preparing: Mutex<()>,
     /// Held by the one sync that is under way.
     syncing: Mutex<()>,
     synced: AtomicU64,
@@ -109,6 +111,7 @@ impl Log {
             boot_id,
             segment_len,
             inner: Mutex::new(inner),
+            preparing: Mutex::new(()),
             syncing: Mutex::new(()),
             synced: AtomicU64::new(0),
             unsynced_len: AtomicU64::new(0),
@@ -160,38 +163,60 @@ impl Log {
         older + u64::from(inner.current.len) + u64::from(spare)
     }
 
-    /// Writes one record, in the page cache. `Full` when no segment has room.
+    /// Writes one record, in the page cache. `Full` when no segment has room. Blocks on the disk
+    /// where the next segment was not prepared in time: then a small one is written at once.
     pub fn append(&self, record: &Record, purpose: Purpose) -> Result<Position, Error> {
         let len = record::framed_len(record);
-        let mut inner = self.inner();
-        let room = inner.current.len - inner.at;
-        let reserve = match (purpose, &inner.spare) {
-            (Purpose::Append, None) => limits::MARKS_RESERVE.min(self.segment_len / 4) as u32,
-            _ => 0,
-        };
-        if len.saturating_add(reserve) > room {
-            let rolled = self.roll(&mut inner, purpose);
-            // A mark that still fits may use the last of the segment when there is no other.
-            if rolled.is_err() && (purpose == Purpose::Append || len > room) {
-                return Err(rolled.expect_err("was just seen"));
-            }
+        let small = self.segment_len.min(limits::FIRST_SEGMENT_LEN);
+        if u64::from(len) > small / 2 {
+            return Err(Error::TooLarge { len: u64::from(len), max: small / 2 });
         }
-        self.write(&mut inner, record)
+        let mut prepared = Ok(());
+        loop {
+            let mut inner = self.inner();
+            let room = inner.current.len - inner.at;
+            if len.saturating_add(self.reserve(&inner, purpose)) <= room {
+                return self.write(&mut inner, record);
+            }
+            let may_roll = self.may_roll(&inner, purpose);
+            let rolled = match (may_roll, inner.spare.take()) {
+                (Ok(()), Some(spare)) => self.roll(&mut inner, spare),
+                (Ok(()), None) if prepared.is_ok() => {
+                    drop(inner);
+                    prepared = self.prepare(small);
+                    continue;
+                }
+                (Ok(()), None) => std::mem::replace(&mut prepared, Ok(())),
+                (full, spare) => {
+                    inner.spare = spare;
+                    full
+                }
+            };
+            // A mark that still fits may use the last of the segment when there is no other.
+            if rolled.is_ok() || purpose == Purpose::Mark && len <= room {
+                return self.write(&mut inner, record);
+            }
+            rolled?;
+        }
     }
 
-    /// Goes on in the spare segment, whose first frame says where this one ends. Where none was
-    /// prepared in time, a small one is written at once.
-    fn roll(&self, inner: &mut Inner, purpose: Purpose) -> Result<(), Error> {
+    /// Bytes of the current segment that are not for everybody.
+    fn reserve(&self, inner: &Inner, purpose: Purpose) -> u32 {
+        match (purpose, &inner.spare) {
+            (Purpose::Append, None) => limits::MARKS_RESERVE.min(self.segment_len / 4) as u32,
+            _ => 0,
+        }
+    }
+
+    fn may_roll(&self, inner: &Inner, purpose: Purpose) -> Result<(), Error> {
         if purpose == Purpose::Append && inner.older.len() >= limits::SEGMENTS_MAX {
             return Err(Error::LogFull { segments: inner.older.len() });
         }
-        let spare = match inner.spare.take() {
-            Some(spare) => spare,
-            None => {
-                let len = self.segment_len.min(limits::FIRST_SEGMENT_LEN);
-                prewrite(&*self.disk, inner.current.number + 1, len)?
-            }
-        };
+        Ok(())
+    }
+
+    /// Goes on in the spare segment, whose first frame says where this one ends.
+    fn roll(&self, inner: &mut Inner, spare: OpenSegment) -> Result<(), Error> {
         let header = self.header(inner.position());
         let before = (inner.current.clone(), inner.at);
         inner.current = spare;
@@ -221,16 +246,18 @@ impl Log {
         Ok(position)
     }
 
-    /// Makes everything durable that was appended before the call.
+    /// Makes everything durable that lies below `target`, which is [`Log::position`] at a moment before
+    /// the caller synced what those records name: a record that came later may be durable as well,
+    /// but its staged content need not be, so the log does not say that it was synced that far.
     ///
     /// A failing sync is tried once more after all unsynced frames were written again; if that
     /// fails too they stay in memory, and the next call does the same.
-    pub fn sync(&self) -> Result<Position, Error> {
+    pub fn sync(&self, target: Position) -> Result<(), Error> {
         let _only = self.syncing.lock().expect("no sync panics");
-        let (target, files) = {
-            let inner = self.inner();
-            (inner.position(), inner.unsynced_files())
-        };
+        if target <= self.synced() {
+            return Ok(());
+        }
+        let files = self.inner().unsynced_files();
         if let Err(first) = sync_all(&files) {
             tracing::warn!(error = %first, "the log's sync failed; its frames are written again");
             self.rewrite()?;
@@ -241,7 +268,7 @@ impl Log {
         while let Some(synced) = inner.unsynced.pop_front_if(|frame| frame.position < target) {
             self.unsynced_len.fetch_sub(synced.frame.len() as u64, Ordering::Relaxed);
         }
-        Ok(target)
+        Ok(())
     }
 
     fn rewrite(&self) -> Result<(), Error> {
@@ -255,6 +282,13 @@ impl Log {
 
     /// Pre-writes the next segment, if there is none. Slow: not for a thread that replies.
     pub fn prepare_spare(&self) -> Result<(), Error> {
+        self.prepare(self.segment_len)
+    }
+
+    fn prepare(&self, len: u64) -> Result<(), Error> {
+        // The file's name is that of the segment to come: of two who make it, one would fill with
+        // zeros, replace or remove what the other has brought into use.
+        let _only = self.preparing();
         let number = {
             let inner = self.inner();
             if inner.spare.is_some() {
@@ -262,16 +296,26 @@ impl Log {
             }
             inner.current.number + 1
         };
-        let spare = prewrite(&*self.disk, number, self.segment_len)?;
-        let mut inner = self.inner();
-        if inner.spare.is_none() && inner.current.number + 1 == number {
-            inner.spare = Some(spare);
-        }
+        let spare = prewrite(&*self.disk, number, len)?;
+        self.offer(spare);
         Ok(())
+    }
+
+    fn preparing(&self) -> MutexGuard<'_, ()> {
+        self.preparing.lock().expect("no maker of a segment panics")
+    }
+
+    /// Makes a segment the spare, for the holder of `preparing`.
+    fn offer(&self, spare: OpenSegment) {
+        let mut inner = self.inner();
+        // Invariant: nobody rolls without a spare, and nobody else makes one.
+        assert!(inner.spare.is_none() && inner.current.number + 1 == spare.number);
+        inner.spare = Some(spare);
     }
 
     /// Frees the segments below `start`, keeping one as the spare if there is none.
     pub fn free_below(&self, start: Position) -> Result<(), Error> {
+        let _only = self.preparing();
         loop {
             let (oldest, recycle_as) = {
                 let mut inner = self.inner();
@@ -289,10 +333,7 @@ impl Log {
                     let path = path_of(number);
                     self.disk.rename(&old_path, &path).map_err(Error::disk("rename", &path))?;
                     self.sync_dir()?;
-                    let mut inner = self.inner();
-                    if inner.spare.is_none() && inner.current.number + 1 == number {
-                        inner.spare = Some(OpenSegment { number, ..oldest });
-                    }
+                    self.offer(OpenSegment { number, ..oldest });
                 }
                 None => {
                     self.disk.remove(&old_path).map_err(Error::disk("remove", &old_path))?;

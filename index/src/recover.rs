@@ -77,7 +77,7 @@ pub(crate) fn recover(
     Checkpoint { start, boot_id, ledgers }.write(&**disk)?;
     clear(&**disk, &scan, number)?;
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
-    log.sync()?;
+    log.sync(log.position())?;
     replay.find_orphans()?;
 
     let mut recovered = replay.recovered;

@@ -29,10 +29,8 @@ pub enum Error {
     NoMatch(String),
     #[error("{0}: {1}")]
     Specs(String, String),
-    #[error("not a log level or filter ({0}): try error, warn, info, debug or trace")]
-    LogLevel(String),
     #[error(
-        "{0} journals would be deleted: say --yes to do that, or --dry-run to see what it means"
+        "not confirmed (journals to delete: {0}): say --yes, or --dry-run to see what that means"
     )]
     Unconfirmed(usize),
     #[error("{0} and {1} lie in each other: choose separate directories")]

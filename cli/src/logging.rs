@@ -1,6 +1,5 @@
 //! The log, on standard error.
 
-use crate::Error;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
 
@@ -8,12 +7,27 @@ use tracing_subscriber::EnvFilter;
 const OF_DAEMONS: &str = "info";
 const OF_COMMANDS: &str = "warn";
 
-/// Starts the log of this process. Libraries are kept at warnings unless a filter names them.
-pub fn start(filter: Option<&str>, is_daemon: bool) -> Result<(), Error> {
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A level, or a filter of the log: `broker=debug,info`. Empty text says nothing.
+pub fn filter(text: &str) -> Result<String, String> {
+    let refused =
+        || format!("expected one of {}, or a filter such as broker=debug", LEVELS.join(", "));
+    let text = text.trim();
+    // The filter would take a bare word for the name of a library.
+    let is_word = !text.contains(['=', ',', '[']);
+    if is_word && !text.is_empty() && !LEVELS.contains(&text.to_ascii_lowercase().as_str()) {
+        return Err(refused());
+    }
+    EnvFilter::builder().parse(text).map_err(|_| refused())?;
+    Ok(text.to_owned())
+}
+
+/// Starts the log of this process, by a filter that [`filter`] let pass.
+pub fn start(filter: Option<&str>, is_daemon: bool) {
     let default = if is_daemon { OF_DAEMONS } else { OF_COMMANDS };
-    let text = filter.unwrap_or(default);
-    let filter = EnvFilter::builder().parse(quiet_libraries(text));
-    let filter = filter.map_err(|_| Error::LogLevel(text.to_owned()))?;
+    let text = filter.filter(|text| !text.is_empty()).unwrap_or(default);
+    let filter = EnvFilter::builder().parse_lossy(quiet_libraries(text));
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
@@ -21,17 +35,38 @@ pub fn start(filter: Option<&str>, is_daemon: bool) -> Result<(), Error> {
         .with_target(false);
     // Only a second start in one process could fail, and then the first log goes on.
     let _ = logging.try_init();
-    Ok(())
 }
 
 /// A bare level means ours: below it the HTTP/2 library would write a line for each frame.
 fn quiet_libraries(text: &str) -> String {
-    let is_level = text.chars().all(|c| c.is_ascii_alphabetic()) && text != "off";
-    let is_chatty = matches!(text.to_ascii_lowercase().as_str(), "debug" | "trace");
-    match is_level && is_chatty {
-        true => {
-            format!("{text},h2=warn,hyper=warn,hyper_util=warn,tower=warn,tonic=warn,fuser=info")
+    match text.to_ascii_lowercase().as_str() {
+        level @ ("debug" | "trace") => {
+            format!("{level},h2=warn,hyper=warn,hyper_util=warn,tower=warn,tonic=warn,fuser=info")
         }
-        false => text.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_levels_or_name_what_they_are_about() {
+        // Case: the text, whether it is a filter
+        let cases = [
+            ("", true),
+            ("info", true),
+            ("DEBUG", true),
+            ("off", true),
+            ("broker=debug", true),
+            ("info,index=trace", true),
+            ("loud", false),
+            ("broker=loud", false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(filter(text).is_ok(), expected, "{text}");
+        }
+        assert!(filter(&quiet_libraries("Debug")).is_ok());
     }
 }

@@ -41,9 +41,10 @@ Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong usag
 #[command(name = "courant", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 struct Arguments {
-    /// What is logged to standard error: error, warn, info, debug, trace, or a filter such as
-    /// `broker=debug`.
+    /// What is logged to standard error: off, error, warn, info, debug, trace, or a filter such
+    /// as `broker=debug` [default: info for daemons, else warn].
     #[arg(long, global = true, value_name = "LEVEL", env = "COURANT_LOG", alias = "log.level")]
+    #[arg(value_parser = logging::filter)]
     log_level: Option<String>,
 
     #[command(subcommand)]
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), Error> {
-    logging::start(arguments.log_level.as_deref(), arguments.command.is_daemon())?;
+    logging::start(arguments.log_level.as_deref(), arguments.command.is_daemon());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::io("start the runtime"))?;
     let done = runtime.block_on(arguments.command.run());
@@ -86,7 +87,7 @@ mod tests {
     #[test]
     fn usage_is_told_from_failure() {
         // Case: arguments, and whether they are understood
-        let cases: [(&[&str], bool); 22] = [
+        let cases: [(&[&str], bool); 25] = [
             (&["up"], true),
             (&["up", "--data", "d", "--mount", "m", "--listen", "127.0.0.1:0"], true),
             (&["up", "--durability", "memory", "--local-budget", "1G", "--min-free=64MiB"], true),
@@ -98,6 +99,8 @@ mod tests {
             (&["serve", "--listen", ":0"], false),
             (&["mount", "--broker", "http://h:1", "m"], true),
             (&["mount"], false),
+            (&["mount", "--broker", "h:1", "m"], false),
+            (&["journals", "list", "--broker.address", "https://h:1"], false),
             (&["umount", "m"], true),
             (&["inspect", "d"], true),
             (&["journals", "list", "-l", "name:prefix=local/", "-o", "json", "-L", "tag"], true),
@@ -108,6 +111,7 @@ mod tests {
             (&["journals", "read", "local/x", "-b", "--offset", "5"], true),
             (&["journals", "read", "local/x", "--tail", "--offset", "5"], false),
             (&["journals", "delete", "local/x", "--purge", "--dry-run"], true),
+            (&["up", "--log-level", "loud"], false),
             (&["no-such-command"], false),
         ];
         for (arguments, expected) in cases {

@@ -57,6 +57,11 @@ impl Remote {
         })
     }
 
+    /// Refuses a URL that no broker is reached by, without asking anybody.
+    pub fn check_url(url: &str) -> Result<(), Error> {
+        Ok(door::check_url(url)?)
+    }
+
     /// Tells the room of `disk` as that for new bytes.
     #[must_use]
     pub fn with_room_of(self, disk: Arc<dyn Disk>) -> Self {

@@ -102,3 +102,6 @@ fn journals_errno(error: &client::Error) -> Errno {
         E::Protocol(_) => Errno::PROTO,
     }
 }
+
+#[cfg(test)]
+mod tests;

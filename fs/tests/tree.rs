@@ -4,7 +4,9 @@
 
 mod world;
 
+use fs::NodeId;
 use fs::double::Double;
+use fs::limits::{MADE_DIRECTORIES_MAX, PLACEHOLDERS_MAX};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use world::{APPEND, World, errno, journal};
@@ -19,8 +21,14 @@ async fn a_file_is_the_journal_of_its_name() {
         assert_eq!(world.double.bytes(&journal(name)).unwrap(), file.as_bytes());
     }
     assert_eq!(world.ls("").await, ["50%", "a b", "app.log"]);
+    // Case: a file name over 255 bytes, and a path that makes a journal's name over 512.
     let long = "x".repeat(256);
     assert_eq!(errno(world.echo(&long, b"x").await), Errno::NAMETOOLONG);
+    let directory = "d".repeat(255);
+    world.mkdir(&directory).await.unwrap();
+    world.mkdir(&format!("{directory}/{directory}")).await.unwrap();
+    let path = format!("{directory}/{directory}/log");
+    assert_eq!(errno(world.echo(&path, b"x").await), Errno::NAMETOOLONG);
 
     // Case: without a prefix, a name that is too short for a journal.
     let bare = World::with(Double::new(), |options| options.prefix = String::new());
@@ -57,6 +65,7 @@ async fn two_mounts_meet_in_a_placeholder() {
     let other = world.other();
     let flags = APPEND | OFlags::CREATE;
     let mine = world.open("new.log", flags).await.unwrap();
+    assert_eq!(other.ls("").await, Vec::<String>::new(), "it is that mount's alone");
     let theirs = other.open("new.log", flags).await.unwrap();
     other.write(theirs, 0, b"theirs\n", flags).await.unwrap();
     assert_eq!(world.read(mine, 0, 100).await.unwrap(), b"theirs\n");
@@ -129,6 +138,10 @@ async fn directories_are_implied_or_made() {
     world.rmdir("only-here").await.unwrap();
     assert_eq!(errno(world.find("only-here").await), Errno::NOENT);
     assert_eq!(errno(world.rmdir("d/e/a.log").await), Errno::NOTDIR);
+    // Case: a name is a file or a directory, whichever came first.
+    assert_eq!(errno(world.echo("d/e", b"x").await), Errno::ISDIR);
+    assert_eq!(errno(world.mkdir("d/e/a.log").await), Errno::EXIST);
+    assert_eq!(errno(world.find("d/e/a.log/inner").await), Errno::NOTDIR);
 }
 
 #[tokio::test]
@@ -160,6 +173,34 @@ async fn a_journal_is_deleted_where_the_mount_allows_it() {
     world.unlink("a.log").await.unwrap();
     assert_eq!(world.double.bytes(&journal("test/a.log")), None);
     assert_eq!(world.ls("").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_a_mount_remembers_is_bounded() {
+    let world = World::new();
+    for number in 0..PLACEHOLDERS_MAX {
+        world.fs.mknod(NodeId::ROOT, number.to_string().as_bytes()).await.unwrap();
+    }
+    assert_eq!(errno(world.fs.mknod(NodeId::ROOT, b"one-more").await), Errno::NOSPC);
+    world.unlink("7").await.unwrap();
+    world.fs.mknod(NodeId::ROOT, b"one-more").await.unwrap();
+
+    let world = World::new();
+    for number in 0..MADE_DIRECTORIES_MAX {
+        world.fs.mkdir(NodeId::ROOT, number.to_string().as_bytes()).await.unwrap();
+    }
+    assert_eq!(errno(world.mkdir("one-more").await), Errno::NOSPC);
+    // Case: neither stops a journal of a name that is there.
+    world.double.put("test/log", b"x");
+    world.echo("log", b"y").await.unwrap();
+}
+
+#[tokio::test]
+async fn the_room_is_told_without_asking_anybody() {
+    let world = World::new();
+    let usage = world.fs.statfs();
+    assert_eq!((usage.space.total, usage.space.free), (1 << 40, 1 << 39));
+    assert_eq!(usage.name_max, 255);
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@
 
 mod world;
 
-use client::Error as Failure;
+use client::{Durability, Error as Failure};
+use fs::Fsync;
 use fs::double::Double;
 use fs::limits::ATOMIC_MAX;
 use rustix::fs::OFlags;
@@ -147,9 +148,18 @@ async fn fsync_means_disk() {
     // Case: O_DSYNC is known at each write.
     world.write(handle, 0, b"two\n", APPEND | OFlags::DSYNC).await.unwrap();
     assert_eq!(synced(&world).await, "8");
-    // Case: a broker without a disk.
+    // Case: a broker without a disk, on a mount that was told so or not.
     world.double.fail_next(Failure::NoDisk("it".to_owned()));
     assert_eq!(errno(world.fs.fsync(handle).await), Errno::INVAL);
+    let told = World::with(Double::new(), |options| options.fsync = Fsync::Replicated);
+    told.echo("a.log", b"one\n").await.unwrap();
+    let handle = told.open("a.log", APPEND).await.unwrap();
+    told.double.fail_next(Failure::NoDisk("it".to_owned()));
+    told.fs.fsync(handle).await.unwrap();
+    // Case: a mount whose every write is synced.
+    let world = World::with(Double::new(), |options| options.durability = Durability::Disk);
+    world.echo("a.log", b"one\n").await.unwrap();
+    assert_eq!(synced(&world).await, "4");
 }
 
 #[tokio::test]

@@ -212,6 +212,11 @@ impl Mirror {
         synced
     }
 
+    /// What was found in the files may be in the page cache alone.
+    pub fn distrust(&self) {
+        self.files().is_dirty = true;
+    }
+
     pub fn is_dirty(&self) -> bool {
         let files = self.files();
         files.is_dirty || files.is_new

@@ -70,6 +70,15 @@ impl SpanSet {
         span.is_empty() || self.covering(span.begin()).is_some_and(|holder| holder.covers(span))
     }
 
+    /// The parts of `within` that are in the set.
+    pub fn overlaps(&self, within: Span) -> Vec<Span> {
+        let part = |span: &Span| {
+            let (begin, end) = (span.begin().max(within.begin()), span.end().min(within.end()));
+            (begin < end).then(|| Span::between(begin, end))
+        };
+        self.spans.iter().filter_map(part).collect()
+    }
+
     /// The parts of `within` that are not in the set.
     pub fn gaps(&self, within: Span) -> Vec<Span> {
         let mut gaps = SpanSet::default();
@@ -121,6 +130,10 @@ mod tests {
             }
             let gaps: u64 = set.gaps(span(0, 100)).iter().map(|gap| gap.len()).sum();
             prop_assert_eq!(gaps + set.len(), 100);
+            let part = span(30, 70);
+            let inside: u64 = set.overlaps(part).iter().map(|overlap| overlap.len()).sum();
+            let outside: u64 = set.gaps(part).iter().map(|gap| gap.len()).sum();
+            prop_assert_eq!(inside + outside, 40);
         }
     }
 }

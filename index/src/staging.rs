@@ -299,7 +299,9 @@ impl Upload {
     pub fn finish(self) -> Result<Placed, Error> {
         let id = self.placed.at.file;
         self.placed.file.sync().map_err(Error::disk("sync", path_of(id)))?;
-        let staging = &self.placed.staging;
+        let staging = self.placed.staging.clone();
+        // Whoever takes the mark of new files syncs their names before anybody else goes on.
+        let _only = staging.syncing.lock().expect("no sync panics");
         let is_new = std::mem::take(&mut staging.inner().is_new);
         if is_new && let Err(error) = staging.disk.sync_dir(Path::new(DIR)) {
             staging.inner().is_new = true;

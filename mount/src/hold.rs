@@ -89,10 +89,12 @@ impl Holds {
     }
 
     async fn follower(&self, thread: u32) -> Option<Follower> {
-        if self.watches.len() >= HELD_MAX {
+        let programs = &self.fs.options().follow_programs;
+        // Asked on this thread: a burst of other programs must not make a burst of threads.
+        if self.watches.len() >= HELD_MAX || !Follower::may_be(thread, programs) {
             return None;
         }
-        let (mnt_id, programs) = (self.mnt_id, self.fs.options().follow_programs.clone());
+        let (mnt_id, programs) = (self.mnt_id, programs.clone());
         let finding =
             tokio::task::spawn_blocking(move || Follower::find(thread, mnt_id, &programs));
         finding.await.ok().flatten()

@@ -53,3 +53,9 @@ attempt("unlink", lambda: os.unlink(one))
 
 both = os.open(one, os.O_RDWR | os.O_APPEND)
 attempt("both-ways", lambda: os.write(both, b"both-ways\n"))
+
+os.fstat(fd)
+attempt("append-flag", lambda: os.pwritev(fd, [b"append-flag\n"], 0, os.RWF_APPEND))
+with open(two, "a") as elsewhere:
+    elsewhere.write("elsewhere\n")
+attempt("append-flag-late", lambda: os.pwritev(fd, [b"lost\n"], 0, os.RWF_APPEND))

@@ -1,7 +1,7 @@
 //! The `courant` binary: started, waited for, ended kindly or not.
 
 use crate::ground;
-use crate::patience::LIMIT;
+use crate::patience::{self, LIMIT};
 use crate::running::Running;
 use crate::shell::{self, Ran};
 use rustix::process::Signal;
@@ -54,6 +54,13 @@ impl Daemon {
         assert!(self.running.kill(), "daemon {} survives SIGKILL", self.id());
     }
 
+    /// SIGTERM, until it has begun to end.
+    #[track_caller]
+    pub fn begin_stop(&mut self) {
+        self.running.signal(Signal::TERM);
+        patience::until("it begins to end", || self.log().contains("ending"));
+    }
+
     /// SIGTERM, and its end.
     #[track_caller]
     pub fn stop(&mut self) -> ExitStatus {
@@ -63,11 +70,23 @@ impl Daemon {
 
     /// The most memory it has had resident, in bytes.
     pub fn resident_max(&self) -> u64 {
+        let resident = self.status("VmHWM");
+        let kibibytes = resident.strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
+        kibibytes.expect("/proc/PID/status has VmHWM in kB") << 10
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> usize {
+        self.status("Threads").parse().expect("/proc/PID/status has Threads as a number")
+    }
+
+    /// A field of its /proc/PID/status.
+    fn status(&self, field: &str) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("the daemon lives");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kibibytes.expect("/proc/PID/status has VmHWM in kB") << 10
+        let value =
+            |line: &str| Some(line.strip_prefix(field)?.strip_prefix(':')?.trim().to_owned());
+        status.lines().find_map(value).expect("the field is one of proc(5)")
     }
 }
 

@@ -60,6 +60,13 @@ impl Up {
         self.daemon = Some(Daemon::start(&self.command()));
     }
 
+    /// Runs the command with further options, on the same data.
+    #[track_caller]
+    pub fn with_further(&mut self, options: &[&str]) {
+        self.options.extend(options.iter().map(OsString::from));
+        self.again();
+    }
+
     /// Runs the same command, which must fail with exit code 1; its complaint.
     #[track_caller]
     pub fn refused(&self) -> String {

@@ -62,19 +62,11 @@ impl Load {
     }
 }
 
-/// Opens a broker on a disk that stops meanwhile, or soon after.
-pub async fn try_to_open(disk: &ForgetfulDisk) -> ForgetfulDisk {
-    if let Ok(load) = Load::open(disk).await {
-        load.end().await;
-    }
-    disk.clone()
-}
-
 /// Runs the load until the disk stops, or to its end. What it tries and sees goes into the model.
 pub async fn run(disk: &ForgetfulDisk, model: &Model, seed: u64) {
     let Ok(load) = Load::open(disk).await else { return };
     let mut tasks = JoinSet::new();
-    if prepare(&load.broker).await.is_ok() {
+    if prepare(&load.broker, model).await.is_ok() {
         let mut id = 0;
         for (name, writers) in JOURNALS {
             tasks.spawn(read(load.broker.clone(), model.clone(), journal(name), seed));
@@ -101,9 +93,10 @@ fn raise(error: tokio::task::JoinError) -> bool {
     std::panic::resume_unwind(error.into_panic())
 }
 
-async fn prepare(broker: &Broker) -> Result<(), Error> {
+async fn prepare(broker: &Broker, model: &Model) -> Result<(), Error> {
     for (name, _) in JOURNALS {
         create(broker, &journal(name)).await?;
+        model.exists(&journal(name), Some(true));
     }
     Ok(())
 }
@@ -124,6 +117,8 @@ struct Appender {
     journal: Journal,
     id: [u8; 16],
     dice: Dice,
+    /// One append in so many is at `disk`: where they are rare there is more to lose.
+    disk_share: u64,
 }
 
 impl Appender {
@@ -132,32 +127,30 @@ impl Appender {
         id[..8].copy_from_slice(&seed.to_le_bytes());
         id[8..].copy_from_slice(&number.to_le_bytes());
         let dice = Dice::new(seed ^ number << 32);
-        Appender { broker, model: model.clone(), journal: journal(name), id, dice }
+        let disk_share = [2, 2, 40][(seed % 3) as usize];
+        Appender { broker, model: model.clone(), journal: journal(name), id, dice, disk_share }
     }
 
     async fn run(mut self) {
         for sequence in 1..=APPENDS {
-            let durability = match self.dice.roll(2) {
-                0 => Durability::Memory,
-                _ => Durability::Disk,
+            let durability = match self.dice.roll(self.disk_share) {
+                0 => Durability::Disk,
+                _ => Durability::Memory,
             };
             let writer = Writer { id: self.id, sequence };
             let len = self.len();
             let tried = self.model.try_one(&self.journal, len, writer, durability);
-            let mut answer = self.append(&tried).await;
-            while matches!(&answer, Err(error) if error.is_full()) {
-                // Until the evictor has been there.
+            while let Err(error) = self.append(&tried).await {
+                if matches!(error, index::Error::Closing) {
+                    return;
+                }
+                // Until the evictor has been there, or until the disk works again.
                 sleep(Duration::from_millis(200)).await;
-                answer = self.append(&tried).await;
             }
-            match answer {
-                Ok(()) => {}
-                Err(_) => return,
-            }
-            if self.dice.roll(8) == 0 && self.sync().await.is_err() {
+            if self.dice.roll(4 * self.disk_share) == 0 && self.sync().await.is_err() {
                 return;
             }
-            sleep(Duration::from_millis(self.dice.roll(30))).await;
+            sleep(Duration::from_millis(self.dice.roll(300))).await;
         }
     }
 
@@ -225,10 +218,11 @@ async fn append_in_pieces(
 async fn read(broker: Broker, model: Model, journal: Journal, seed: u64) {
     let mut dice = Dice::new(!seed);
     for _ in 0..READS {
-        sleep(Duration::from_millis(40)).await;
+        sleep(Duration::from_millis(150)).await;
         let Ok(stat) = Journals::stat(&broker, &journal).await else { return };
         model.saw_head(&journal, stat.head);
-        let offset = Offset::ZERO.plus(dice.roll(stat.head.as_u64().max(1)));
+        let back = dice.roll(stat.head.as_u64().clamp(1, 20_000));
+        let offset = Offset::ZERO.plus(stat.head.as_u64() - back.min(stat.head.as_u64()));
         let read = Read { journal: journal.clone(), life: None, offset, max: 3_000 };
         // Before a failing disk is seen as stopped, it fails reads as well.
         let Ok(bytes) = Journals::read(&broker, read).await else { continue };
@@ -251,7 +245,7 @@ async fn come_and_go(broker: Broker, model: Model, seed: u64) {
             Ok(committed) => model.acknowledge(&name, &tried, committed.span),
             Err(_) => return,
         }
-        sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(700)).await;
         model.exists(&name, None);
         let delete = Change::Delete { journal: name.clone(), expect: Expect::Any };
         match broker.apply(vec![delete]).await {

@@ -105,13 +105,13 @@ fn findings(report: &Report) -> String {
         (false, true) => "not stopped cleanly, in an earlier run of the system",
     };
     let mut lines = vec![format!(
-        "{} journals; {stop}; {} records after the checkpoint",
+        "journals: {}; {stop}; records after the checkpoint: {}",
         report.journals.len(),
         recovered.records
     )];
     if recovered.cut_records > 0 {
         lines
-            .push(format!("cut off: {} records, none acknowledged on disk", recovered.cut_records));
+            .push(format!("records cut off: {}, none acknowledged on disk", recovered.cut_records));
     }
     let lost = recovered.lost.iter().map(|(journal, span)| format!("lost: {journal} {span}"));
     lines.extend(lost);

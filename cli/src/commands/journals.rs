@@ -19,11 +19,17 @@ use std::sync::Arc;
 pub struct Journals {
     /// The broker's URL.
     #[arg(long = "broker.address", value_name = "URL", global = true)]
-    #[arg(env = "BROKER_ADDRESS", default_value = "http://localhost:8080")]
+    #[arg(env = "BROKER_ADDRESS", default_value = "http://localhost:8080", value_parser = broker)]
     broker_address: String,
 
     #[command(subcommand)]
     command: Command,
+}
+
+/// A broker's URL, as far as it can be checked without the network.
+pub fn broker(url: &str) -> Result<String, String> {
+    Remote::check_url(url).map_err(|error| error.to_string())?;
+    Ok(url.to_owned())
 }
 
 #[derive(clap::Subcommand, Debug)]

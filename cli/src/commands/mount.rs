@@ -1,5 +1,6 @@
 //! `courant mount`: the journals of a broker elsewhere, as files.
 
+use super::journals::broker;
 use super::mounting::{MountFlags, Mounted};
 use super::serving::Guarantee;
 use crate::signals::Signals;
@@ -21,7 +22,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Mount {
     /// The broker's URL. A Gazette broker will do, without fsync to disk.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = broker)]
     broker: String,
 
     /// Where this mount may keep local bytes. Made when it is missing.

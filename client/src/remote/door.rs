@@ -3,6 +3,7 @@
 use super::fault;
 use crate::Error;
 use crate::limits;
+use protocol::Invalid;
 use protocol::wire::courant::courant_client::CourantClient;
 use protocol::wire::courant::{HeadsRequest, HeadsResponse};
 use protocol::wire::gazette::journal_client::JournalClient;
@@ -22,15 +23,26 @@ pub(crate) struct Door {
     is_courant: OnceCell<bool>,
 }
 
+/// Refuses a URL that no broker is reached by.
+pub(crate) fn check_url(url: &str) -> Result<(), Invalid> {
+    protocol::check_endpoint(url).map_err(|invalid| invalid_url(url, invalid.reason()))?;
+    match url.split_once("://") {
+        Some(("http", _)) => Ok(()),
+        Some((scheme, _)) => Err(invalid_url(url, &format!("{scheme} is not supported"))),
+        None => Err(invalid_url(url, "it has no scheme")),
+    }
+}
+
+fn invalid_url(url: &str, why: &str) -> Invalid {
+    Invalid::new(format!("not a broker's URL ({url}; expected http://HOST:PORT): {why}"))
+}
+
 impl Door {
     /// Needs a tokio runtime around it. Fails on a URL only.
     pub fn new(url: &str) -> Result<Self, Error> {
-        protocol::check_endpoint(url)?;
-        let invalid = |error: tonic::transport::Error| {
-            protocol::Invalid::new(format!("not a broker's URL ({url}): {}", fault::cause(&error)))
-        };
+        check_url(url)?;
         let endpoint = Endpoint::from_shared(url.to_owned())
-            .map_err(invalid)?
+            .map_err(|error| invalid_url(url, &fault::cause(&error)))?
             .connect_timeout(limits::CONNECT_MAX)
             .tcp_nodelay(true)
             .tcp_keepalive(Some(limits::KEEP_ALIVE))

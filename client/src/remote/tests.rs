@@ -293,7 +293,7 @@ async fn a_broker_that_is_not_there_is_unreachable() {
         assert!(matches!(error, Error::Unreachable(_)), "{error}");
         assert!(error.to_string().contains(&address.to_string()), "{error}");
     }
-    for url in ["nowhere", "http://", "http://a b/"] {
+    for url in ["nowhere", "127.0.0.1:80", "http://", "http://a b/", "https://a:1", "unix:///s"] {
         assert!(matches!(Remote::new(url), Err(Error::Invalid(_))), "{url}");
     }
 }

@@ -154,17 +154,17 @@ impl Poll {
         loop {
             let known = *census.borrow();
             let Some(request) = self.request(known) else { return };
-            let names = request.journals.clone();
+            let asked = request.known.clone();
             tokio::select! {
                 biased;
                 answer = door.poll(request) => match answer {
                     Ok(answer) => {
                         pauses.reset();
                         census.send_if_modified(|known| replace(known, answer.census));
-                        self.hear(&names, answer);
+                        self.hear(&asked, answer);
                     }
                     Err(error) if is_worth_a_retry(&error) => pauses.pause().await,
-                    Err(error) => self.tell(&names, |_| Heard::Failed(error.clone())),
+                    Err(error) => self.tell(&asked, |_| Heard::Failed(error.clone())),
                 },
                 () = self.changed.notified() => tokio::time::sleep(POLL_GATHER).await,
             }
@@ -190,10 +190,10 @@ impl Poll {
     }
 
     /// Hands the heads on. A name of the request without a head is a journal that is gone.
-    fn hear(&self, names: &[String], answer: HeadsResponse) {
+    fn hear(&self, asked: &[Known], answer: HeadsResponse) {
         let mut heads: BTreeMap<String, _> =
             answer.heads.into_iter().map(|head| (head.journal.clone(), head)).collect();
-        self.tell(names, |watched| match heads.remove(&watched.known.journal).map(words::stat) {
+        self.tell(asked, |watched| match heads.remove(&watched.known.journal).map(words::stat) {
             Some(Ok(stat)) => {
                 watched.known.head = stat.head.get();
                 watched.known.life = stat.life.get();
@@ -204,12 +204,13 @@ impl Poll {
         });
     }
 
-    /// Tells those that a request asked for; whoever joined meanwhile was not. Journals that are
-    /// told an end are not asked for again.
-    fn tell(&self, names: &[String], mut heard: impl FnMut(&mut Watched) -> Heard) {
+    /// Tells those that a request asked for, in the order of their names. Whoever is asked for anew
+    /// since then may know more than the answer. Journals that are told an end are not asked for
+    /// again.
+    fn tell(&self, asked: &[Known], mut heard: impl FnMut(&mut Watched) -> Heard) {
         self.state().watched.retain(|name, watched| {
-            let is_asked = names.binary_search_by(|asked| asked.as_str().cmp(name.as_str()));
-            if is_asked.is_err() {
+            let at = asked.binary_search_by(|known| known.journal.as_str().cmp(name.as_str()));
+            if !at.is_ok_and(|at| asked[at] == watched.known) {
                 return true;
             }
             let heard = heard(watched);

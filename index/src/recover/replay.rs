@@ -28,6 +28,9 @@ pub(super) struct Replay {
     /// How far the log was synced, by its own word.
     synced: Position,
     staged: BTreeMap<u64, Arc<dyn DiskFile>>,
+    /// What the checkpoint has in mirrors and the files did not reach, before any content was moved
+    /// again: a write further on would hide it behind a hole.
+    missing: BTreeMap<Life, SpanSet>,
     pub recovered: Recovered,
 }
 
@@ -47,9 +50,18 @@ impl Replay {
             suspects: BTreeMap::new(),
             synced: Position::default(),
             staged: BTreeMap::new(),
+            missing: BTreeMap::new(),
             recovered: Recovered::default(),
         };
-        ledgers.into_iter().for_each(|ledger| replay.add(ledger));
+        for ledger in ledgers {
+            let (life, local) = (ledger.life, ledger.local.clone());
+            replay.add(ledger);
+            let (_, mirror) = &replay.journals[&life];
+            let missing = missing(&local, mirror)?;
+            if !missing.is_empty() {
+                replay.missing.insert(life, missing);
+            }
+        }
         Ok(replay)
     }
 
@@ -120,11 +132,17 @@ impl Replay {
         let is_good = match &content {
             Some(content) => {
                 mirror.write(span.begin(), content)?;
+                if let Some(missing) = self.missing.get_mut(&life) {
+                    missing.remove(span);
+                }
                 self.recovered.bytes += span.len();
                 true
             }
             // The move may have been done already, and the staging file used again.
-            None => mirror.checksum(span).is_ok_and(|crc| crc == append.crc),
+            None => {
+                mirror.distrust();
+                mirror.checksum(span).is_ok_and(|crc| crc == append.crc)
+            }
         };
         if !is_folded {
             if !is_good {
@@ -189,10 +207,12 @@ impl Replay {
     pub fn fit_mirrors(&mut self) -> Result<(), Error> {
         for (ledger, mirror) in self.journals.values_mut() {
             mirror.truncate(ledger.head)?;
-            let there: SpanSet = mirror.extents()?.into_iter().collect();
-            let missing: Vec<Span> =
-                ledger.local.iter().flat_map(|span| there.gaps(span)).collect();
-            for span in missing {
+            let mut missing = missing(&ledger.local, mirror)?;
+            let hidden = self.missing.remove(&ledger.life).unwrap_or_default();
+            hidden.iter().for_each(|span| missing.insert(span));
+            // Of what was evicted or trimmed since nothing is missed.
+            let missing = missing.iter().flat_map(|span| ledger.local.overlaps(span));
+            for span in missing.collect::<Vec<_>>() {
                 let in_store = |closed: &&Closed| closed.persisted.is_some();
                 let stored = ledger.closed.iter().filter(in_store).map(|closed| closed.span);
                 let stored: SpanSet = stored.collect();
@@ -216,9 +236,12 @@ impl Replay {
         Ok(())
     }
 
+    /// Makes the mirrors durable, for a checkpoint.
     pub fn sync(&self) -> Result<(), Error> {
         let mirrors = self.journals.values().map(|(_, mirror)| mirror);
-        mirrors.filter(|mirror| mirror.is_dirty()).try_for_each(Mirror::sync)
+        mirrors.filter(|mirror| mirror.is_dirty()).try_for_each(Mirror::sync)?;
+        // A life that was killed before its checkpoint has not synced the names of its files.
+        self.disk.sync_dir(Path::new(mirror::DIR)).map_err(Error::disk("sync", mirror::DIR))
     }
 
     /// Local files that no journal owns are kept, out of the way, and named.
@@ -235,6 +258,12 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+/// The parts of `local` that the files do not reach.
+fn missing(local: &SpanSet, mirror: &Mirror) -> Result<SpanSet, Error> {
+    let there: SpanSet = mirror.extents()?.into_iter().collect();
+    Ok(local.iter().flat_map(|span| there.gaps(span)).collect())
 }
 
 /// Records are missing before an append that begins beyond the head: the log was damaged there.

@@ -37,17 +37,22 @@ pub struct Followed {
 }
 
 impl Follower {
+    /// Whether the thread `tid` is of one of the programs. One short file of /proc tells.
+    pub fn may_be(tid: u32, programs: &[String]) -> bool {
+        let name = fs::read_to_string(format!("/proc/{tid}/comm")).unwrap_or_default();
+        programs.iter().any(|program| program == name.trim_end_matches('\n'))
+    }
+
     /// What the thread `tid` follows on the mount `mnt_id`; `None` when it is no follower: another
     /// program than `programs` (names as in /proc/PID/comm), more threads than one, many files, a
     /// followed file elsewhere or writable, or when /proc does not tell.
     ///
-    /// The cheapest questions come first: most callers are no followers.
+    /// Ask [`Follower::may_be`] first: it is cheap, and most callers are no followers.
     pub fn find(tid: u32, mnt_id: u64, programs: &[String]) -> Option<Follower> {
-        let process = PathBuf::from(format!("/proc/{tid}"));
-        let name = fs::read_to_string(process.join("comm")).ok()?;
-        if !programs.iter().any(|program| program == name.trim_end_matches('\n')) {
+        if !Self::may_be(tid, programs) {
             return None;
         }
+        let process = PathBuf::from(format!("/proc/{tid}"));
         if field(&fs::read_to_string(process.join("status")).ok()?, "Threads")? != "1" {
             return None;
         }

@@ -23,7 +23,7 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
     let (journal, sink) = (up.file("log"), null.path());
     let case = |writers| Case {
         row: 3,
-        what: format!("{LEN}-byte write(2), memory, {writers} writers"),
+        what: format!("{LEN}-byte write(2), memory, writers: {writers}"),
         against: "a FUSE file that drops its writes",
         unit: "/s",
         samples: Samples::by_turns(

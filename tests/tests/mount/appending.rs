@@ -117,6 +117,60 @@ fn t02_writes_of_every_size_stay_whole_between_two_mounts() {
 }
 
 #[test]
+fn t02_a_writev_of_128_small_segments_stays_whole_between_two_mounts() {
+    let up = Up::start();
+    let second = up.second();
+    let files = [up.file("log"), second.file("log"), up.file("log"), second.file("log")];
+    let further = ["--segments=128"];
+    let manner = Manner { count: Some(200), fill: 5000, further: &further, ..Manner::default() };
+    let writers: Vec<Writer> =
+        (1..).zip(&files).map(|(id, file)| Writer::start(file, id, 1, manner)).collect();
+    let mut history = History::new();
+    for writer in writers {
+        writer.finish(&mut history);
+    }
+    history.check(&cat(&files[0])).unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
+#[test]
+fn t04_each_answer_to_a_large_write_is_one_append() {
+    const LEN: usize = 4 << 20;
+    let up = Up::start();
+    let second = up.second();
+    let start = |file: &Path, letter: &str| {
+        let mut command = shell::python("large_writes.py");
+        Running::start(command.arg(file).args([letter, &LEN.to_string(), "10"]))
+    };
+    let mut writers = [start(&up.file("log"), "a"), start(&second.file("log"), "b")];
+    let mut written: Vec<(u8, usize)> = Vec::new();
+    for (letter, writer) in (b'a'..).zip(&mut writers) {
+        assert!(writer.wait(2 * LIMIT).success(), "{}", writer.stderr());
+        let said = String::from_utf8(writer.stdout()).unwrap();
+        written.extend(said.lines().map(|line| (letter, line.parse::<usize>().unwrap())));
+    }
+    // Case: 4 MiB are four answers at the limit and one of 4 pages.
+    assert!(written.iter().all(|(_, len)| [1_044_480, 16_384].contains(len)), "{written:?}");
+    // The journal is cut into what was answered, in some order: no answer is torn by another.
+    let seen = cat(&up.file("log"));
+    assert_eq!(seen.len(), 20 * LEN);
+    let mut rest = seen.as_slice();
+    let mut next = [0, 0];
+    let answers = |letter: u8| -> Vec<usize> {
+        written.iter().filter(|(of, _)| *of == letter).map(|(_, len)| *len).collect()
+    };
+    let answers = [answers(b'a'), answers(b'b')];
+    while let Some(letter) = rest.first() {
+        let of = usize::from(letter - b'a');
+        let len = answers[of][next[of]];
+        next[of] += 1;
+        let (whole, after) = rest.split_at_checked(len).unwrap();
+        assert!(whole.iter().all(|byte| byte == letter), "torn at {}", seen.len() - rest.len());
+        rest = after;
+    }
+    assert!(seen == cat(&second.file("log")), "the mounts differ");
+}
+
+#[test]
 fn t06_writes_without_append_go_to_the_head_or_nowhere() {
     let up = Up::start();
     let second = up.second();
@@ -142,11 +196,15 @@ fn t06_writes_without_append_go_to_the_head_or_nowhere() {
         ("link", "EPERM"),
         ("unlink", "EPERM"),
         ("both-ways", "10"),
+        // The kernel tells nothing of RWF_APPEND: it is a write where it believes the end to be.
+        ("append-flag", "12"),
+        ("append-flag-late", "EPERM"),
     ];
     let expected: Vec<String> = outcomes.map(|(name, outcome)| format!("{name} {outcome}")).into();
     let text = ran.text();
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);
-    let journal = "old\nseek-end\ngo-on\nlate-append\nfirst-at-head\nboth-ways\n";
+    let journal = "old\nseek-end\ngo-on\nlate-append\nfirst-at-head\nboth-ways\n\
+                   append-flag\nelsewhere\n";
     for file in [&one, &two] {
         assert_eq!(String::from_utf8(cat(file)).unwrap(), journal);
     }

@@ -173,3 +173,65 @@ fn t23_sigterm_unmounts_even_with_followers_and_open_files() {
     up.again();
     assert_eq!(cat(&up.file("log")), b"first\n");
 }
+
+#[test]
+fn t23_a_signal_that_is_told_twice_ends_it_kindly() {
+    let mut up = Up::start();
+    up.bash("echo first >> log", &[]).ok();
+    // An open file keeps it for a second, in which the echo comes: `timeout` sends one.
+    let mut holder = hold(&up);
+    up.daemon().begin_stop();
+    assert!(up.daemon().stop().success());
+    assert!(up.mount().mounts().is_empty());
+    assert_eq!(release(&mut holder)["length"], "first\n".len());
+    up.again();
+    assert_eq!(cat(&up.file("log")), b"first\n");
+}
+
+#[test]
+fn t16_a_write_waits_for_a_broker_that_comes_back_and_is_there_once() {
+    let mut up = Up::start();
+    let second = up.second();
+    up.bash("echo first >> log", &[]).ok();
+    // Case: through a file that is open already, and through one that is looked up meanwhile.
+    let lines = [
+        "exec 3>> log; echo held; read -r; echo through >&3",
+        "echo held; read -r; echo through >> log",
+    ];
+    for (round, line) in (1..).zip(lines) {
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).current_dir(second.mount().path()).stdin(Stdio::piped());
+        let mut writer = Running::start(&mut command);
+        writer.until_prints("held");
+        up.daemon().kill();
+        drop(writer.stdin());
+        pause(Duration::from_millis(300));
+        assert_eq!(writer.ended(), None, "it does not wait: {}", writer.stderr());
+        up.again();
+        assert!(writer.wait(tests::patience::LIMIT).success(), "{}", writer.stderr());
+        let expected = format!("first\n{}", "through\n".repeat(round));
+        assert_eq!(String::from_utf8(cat(&second.file("log"))).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_writer_that_waits_for_its_broker_can_be_killed() {
+    use rustix::process::Signal;
+    let mut up = Up::start();
+    let second = up.second();
+    up.bash("echo first >> log", &[]).ok();
+    up.daemon().kill();
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let mut command = shell::python("writer.py");
+        let mut writer = Running::start(command.arg(second.file("log")).args(["1", "1"]));
+        pause(Duration::from_millis(500));
+        assert_eq!(writer.ended(), None, "it does not wait: {}", writer.stderr());
+        writer.signal(signal);
+        // Python catches SIGINT, and goes on waiting: a write is not interrupted for a handler.
+        let ends = signal != Signal::INT;
+        assert_eq!(reached(Duration::from_secs(5), || writer.ended().is_some()), ends);
+        assert!(writer.kill());
+    }
+    up.again();
+    assert_eq!(cat(&second.file("log")), b"first\n");
+}

@@ -5,5 +5,6 @@
 
 mod appending;
 mod dying;
+mod files;
 mod reading;
 mod writers;

@@ -1,7 +1,7 @@
 //! Reading to the end, and following, with unmodified programs: cases T08 and T09.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use tests::patience::{LIMIT, reached, until};
 use tests::running::Running;
@@ -96,6 +96,25 @@ fn t09_every_program_reads_to_the_end_and_no_further() {
     }
 }
 
+/// Applies a spec for a file's journal: its fragments have more than `length` bytes.
+#[track_caller]
+fn apply(up: &Up, name: &str, length: usize, codec: &str) {
+    let fragment = format!(
+        "{{length: {length}, compression_codec: {codec}, stores: ['file:///'], \
+         refresh_interval: 1s}}"
+    );
+    let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}}}\n");
+    let specs = up.data().with_file_name("specs.yaml");
+    std::fs::write(&specs, spec).unwrap();
+    journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+}
+
+/// An attribute `user.courant.KEY` of a file.
+#[track_caller]
+fn attribute(up: &Up, name: &str, key: &str) -> String {
+    up.bash("getfattr --only-values -n user.courant.$1 \"$2\"", &[key, name]).ok().text()
+}
+
 #[test]
 fn t09_what_is_half_in_the_store_and_half_local_is_one_file() {
     const STORED: usize = 5 << 20;
@@ -106,24 +125,13 @@ fn t09_what_is_half_in_the_store_and_half_local_is_one_file() {
     // Case: a fragment that is read by a ranged get, and one that is decompressed.
     for codec in ["NONE", "ZSTANDARD"] {
         let name = format!("half-{codec}");
-        let fragment = format!(
-            "{{length: {STORED}, compression_codec: {codec}, stores: ['file:///'], \
-             refresh_interval: 1s}}"
-        );
-        let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}}}\n");
-        let specs = up.data().with_file_name("specs.yaml");
-        std::fs::write(&specs, spec).unwrap();
-        journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
-
-        let attribute = |key: &str| {
-            let line = "getfattr --only-values -n user.courant.$1 \"$2\"";
-            up.bash(line, &[key, &name]).ok().text()
-        };
+        apply(&up, &name, STORED - 1, codec);
         append(&up, &name, &expected[..STORED]);
-        until("half of it is stored", || attribute("persisted") == STORED.to_string());
+        let stored = || attribute(&up, &name, "persisted");
+        until("half of it is stored", || stored() == STORED.to_string());
         append(&up, &name, &expected[STORED..]);
-        until("that half is only in the store", || attribute("mode") == "direct");
-        assert_eq!(attribute("persisted"), STORED.to_string());
+        until("it is only in the store", || attribute(&up, &name, "mode") == "direct");
+        assert_eq!(stored(), STORED.to_string());
         for file in [up.file(&name), second.file(&name)] {
             assert_reads(&file, &expected);
         }
@@ -132,6 +140,34 @@ fn t09_what_is_half_in_the_store_and_half_local_is_one_file() {
         // The next one needs the room.
         journals(&up, &["delete", "--purge", "--yes", &format!("local/{name}")]).ok();
     }
+}
+
+#[test]
+fn what_a_handle_has_open_is_not_freed_before_it_is_closed() {
+    const STORED: usize = 5 << 20;
+    let up = Up::with(&["--local-budget", "5632K"]);
+    let expected = content(STORED + 1_000_000);
+    apply(&up, "log", STORED - 1, "ZSTANDARD");
+    append(&up, "log", &expected[..STORED]);
+    until("it is stored", || attribute(&up, "log", "persisted") == STORED.to_string());
+
+    let line = "exec 3< log; echo held >&2; read -r; cat <&3";
+    let mut command = Command::new("bash");
+    command.args(["-c", line]).current_dir(up.mount().path()).stdin(Stdio::piped());
+    let mut holder = Running::start(&mut command);
+    until("it is open", || holder.stderr().contains("held"));
+    // One append takes it over the budget: two looks for what can go find nothing.
+    let source = up.data().with_file_name("content");
+    std::fs::write(&source, &expected[STORED..]).unwrap();
+    let line = "dd if=\"$1\" of=log bs=1000000 oflag=append conv=notrunc status=none";
+    up.bash(line, &[source.to_str().unwrap()]).ok();
+    tests::patience::pause(Duration::from_secs(3));
+    assert_eq!(attribute(&up, "log", "mode"), "passthrough");
+    drop(holder.stdin());
+    assert!(holder.wait(LIMIT).success(), "{}", holder.stderr());
+    assert!(holder.stdout() == expected, "{} bytes were read", holder.stdout().len());
+    until("it is only in the store", || attribute(&up, "log", "mode") == "direct");
+    assert!(cat(&up.file("log")) == expected);
 }
 
 /// Who follows the file `$1`, whose follow view is `$2`.
@@ -169,7 +205,7 @@ fn t08_followers_see_every_line_once_and_in_order() {
             let mut command = Command::new("bash");
             command.args(["-c", line, "bash"]).args([&file, &follow, &program]);
             let name = format!("{name} through {}", mount.path().display());
-            followers.push((name, Running::start(command.stdin(std::process::Stdio::null()))));
+            followers.push((name, Running::start(command.stdin(Stdio::null()))));
         }
     }
     let writer = "for i in $(seq 2 $1); do echo number $i >> log; sleep 0.1; done";
@@ -205,7 +241,7 @@ fn t08_a_waiting_follower_ends_at_each_signal() {
                 let target = if follower[0] == "tail" { &file } else { &follow };
                 let mut command = Command::new("stdbuf");
                 command.arg("-o0").args(follower).arg(target);
-                let mut running = Running::start(command.stdin(std::process::Stdio::null()));
+                let mut running = Running::start(command.stdin(Stdio::null()));
                 running.until_prints("first");
                 // It has come to the head, and waits there.
                 tests::patience::pause(Duration::from_millis(300));

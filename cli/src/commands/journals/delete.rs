@@ -80,7 +80,7 @@ impl Delete {
             return format!("{did} {journal}\n");
         }
         let (count, size) = (deleted.objects.len(), size::format(deleted.bytes));
-        let mut text = format!("{did} {journal} with {count} objects, {size}\n");
+        let mut text = format!("{did} {journal} (objects: {count}, {size})\n");
         if self.dry_run {
             text.extend(deleted.objects.iter().map(|object| format!("  {object}\n")));
         }

@@ -13,7 +13,7 @@ use std::thread;
 
 const SEGMENT_LEN: u64 = 16 << 10;
 const WRITERS: u64 = 3;
-const APPENDS: u64 = 1_500;
+const APPENDS: u64 = 6_000;
 
 fn record(life: u64, number: u64) -> Record {
     let content = Bytes::from(vec![b'x'; 200 + (number % 700) as usize]);
@@ -21,11 +21,23 @@ fn record(life: u64, number: u64) -> Record {
     Record { body: Some(Body::Append(append)) }
 }
 
-/// Appends until the log has taken all, whatever it refuses meanwhile.
-fn append(log: &Log, life: u64) -> Vec<(u64, u64)> {
+/// Ends the threads that go on for ever, when the test fails as well.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Appends until the log has taken all, whatever it refuses meanwhile, or until the test is over.
+fn append(log: &Log, life: u64, is_over: &AtomicBool) -> Vec<(u64, u64)> {
     let mut taken = Vec::new();
     for number in 0..APPENDS {
         while log.append(&record(life, number), Purpose::Append).is_err() {
+            if is_over.load(Ordering::Relaxed) {
+                return taken;
+            }
             thread::yield_now();
         }
         taken.push((life, number));
@@ -61,7 +73,8 @@ fn segments_are_made_by_many_and_no_frame_is_lost() {
     };
     let taken = thread::scope(|scope| {
         let (log, is_over) = (&log, &is_over);
-        let writers = (0..WRITERS).map(|life| scope.spawn(move || append(log, life)));
+        let over = Over(is_over);
+        let writers = (0..WRITERS).map(|life| scope.spawn(move || append(log, life, is_over)));
         let writers: Vec<_> = writers.collect();
         for _ in 0..2 {
             scope.spawn(move || {
@@ -74,7 +87,7 @@ fn segments_are_made_by_many_and_no_frame_is_lost() {
         while writers.iter().any(|writer| !writer.is_finished()) {
             from = scan_from(log, from);
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         writers.into_iter().flat_map(|writer| writer.join().expect("no panic")).collect()
     });
     scan_from(&log, from);

@@ -88,11 +88,11 @@ fn every_sentence_is_numbered_and_kept_by_tests_that_are_there() {
 
 #[test]
 fn the_table_of_errors_is_that_of_the_code() {
-    // `Errno` leaves the first letter of its names out.
+    // `Errno` leaves the first letter of its names out, and writes one of them out.
     let code = read("fs/src/error.rs");
     let names = code.split("Errno::").skip(1).map(|rest| {
         let end = rest.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(rest.len());
-        format!("E{}", &rest[..end])
+        format!("E{}", &rest[..end]).replace("EACCESS", "EACCES")
     });
     let page = read("docs/SEMANTICS.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `E")?.split('`').next());

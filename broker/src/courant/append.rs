@@ -9,7 +9,7 @@ use client::{Durability, Writer};
 use futures::{Stream, stream};
 use prost::Message;
 use protocol::wire::{courant, gazette};
-use protocol::{Invalid, Journal, LabelSet, Offset, Selector};
+use protocol::{Invalid, Journal, LabelSet, Life, Offset, Selector};
 use tonic::{Status, Streaming};
 
 /// What remains of the stream after its first message.
@@ -132,6 +132,7 @@ fn terms(request: courant::AppendRequest) -> Result<Terms, Invalid> {
         subtract_registers: subtract.map(LabelSet::try_from).transpose()?,
         writer: writer(&request)?,
         durability,
+        life: (request.life != 0).then(|| Life::new(request.life)),
         ..Terms::default()
     })
 }
@@ -200,7 +201,16 @@ fn refused(broker: &Broker, name: &str, error: &Error) -> courant::AppendRespons
         detail: error.to_string(),
         head: head.get(),
         life: served.map_or(0, |served| served.life().get()),
+        limit: limit_of(error),
         ..courant::AppendResponse::default()
+    }
+}
+
+/// The limit that an append was over.
+fn limit_of(error: &Error) -> u64 {
+    match error {
+        Error::TooLarge { max, .. } | Error::Local(index::Error::TooLarge { max, .. }) => *max,
+        _ => 0,
     }
 }
 

@@ -7,9 +7,8 @@ use protocol::{Remedy, Status};
 /// The fault of an error. Its text goes beside it, and nobody but people reads that.
 pub fn fault_of(error: &Error) -> Fault {
     match error {
-        Error::Unresolved { status: Status::JournalNotFound, .. } | Error::Deleted(_) => {
-            Fault::NotFound
-        }
+        Error::Unresolved { status: Status::JournalNotFound, .. } => Fault::NotFound,
+        Error::Deleted(_) => Fault::Deleted,
         Error::NotAllowed { .. } | Error::RegistersWithoutContent => Fault::NotAllowed,
         Error::WrongOffset { .. } => Fault::WrongOffset,
         Error::RegisterMismatch { .. } => Fault::RegisterMismatch,
@@ -38,7 +37,7 @@ pub fn fault_of(error: &Error) -> Fault {
 fn local(error: &index::Error) -> Fault {
     match error {
         full if full.is_full() => Fault::NoSpace,
-        index::Error::Deleted(_) => Fault::NotFound,
+        index::Error::Deleted(_) => Fault::Deleted,
         index::Error::TooLarge { .. } => Fault::TooLarge,
         other => later_or_io(other.remedy()),
     }

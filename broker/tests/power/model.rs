@@ -238,9 +238,8 @@ impl Known {
             if found.get(&span.begin()) == Some(&tried.tag) {
                 continue;
             }
-            let is_lost = lost.iter().any(|lost| {
-                lost.begin() <= span.begin() && span.end() <= lost.end()
-            });
+            let is_lost =
+                lost.iter().any(|lost| lost.begin() <= span.begin() && span.end() <= lost.end());
             assert!(tried.promise < Promise::Disk, "{why}: {tried:?} is gone, lost {lost:?}");
             assert!(is_power, "{why}: {tried:?} is gone without a power cut, lost {lost:?}");
             assert!(is_lost, "{why}: {tried:?} is gone and not named, lost {lost:?}");
@@ -288,7 +287,11 @@ impl Known {
 }
 
 /// All readable bytes in runs, and the spans that are lost.
-async fn read_all(broker: &Broker, name: &Journal, why: &str) -> (Vec<(Offset, Vec<u8>)>, Vec<Span>) {
+async fn read_all(
+    broker: &Broker,
+    name: &Journal,
+    why: &str,
+) -> (Vec<(Offset, Vec<u8>)>, Vec<Span>) {
     let (mut runs, mut lost) = (Vec::<(Offset, Vec<u8>)>::new(), Vec::new());
     let mut offset = Offset::ZERO;
     let mut is_new = true;

@@ -89,6 +89,17 @@ async fn a_repeated_append_happens_once() {
 }
 
 #[tokio::test]
+async fn an_append_is_of_the_life_that_is_meant() {
+    let (world, mut client) = world().await;
+    let first = accept(&mut client, whole(b"line\n")).await;
+    let meant = |life| AppendRequest { life, ..whole(b"line\n") };
+    assert_eq!(accept(&mut client, meant(first.life)).await.begin, 5);
+    let other = send(&mut client, vec![meant(first.life + 1)]).await.unwrap();
+    assert_eq!((other.fault(), other.head, other.life), (Fault::Deleted, 10, first.life));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn appends_on_conditions() {
     let (world, mut client) = world().await;
     let at = |offset| AppendRequest { offset: Some(offset), ..whole(b"line\n") };

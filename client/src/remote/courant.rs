@@ -49,7 +49,7 @@ pub(crate) async fn append(door: &Door, append: &Append, parts: Parts) -> Result
         (Err(status), None) => return Err(fault::append_error(door.url(), status)),
     };
     let sequence = append.writer.map(|writer| writer.sequence).unwrap_or_default();
-    let about = About { len, sequence, ..About::journal(&append.journal) };
+    let about = About { len, sequence, limit: answer.limit, ..About::journal(&append.journal) };
     about.check(answer.fault, answer.detail.clone(), answer.head)?;
     appended(append, answer)
 }

@@ -5,9 +5,9 @@ use crate::limits::PIECE_LEN;
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use prost::Message;
-use protocol::Selector;
 use protocol::request::AppendPart;
 use protocol::wire::{courant, gazette};
+use protocol::{Life, Selector};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
@@ -97,6 +97,7 @@ fn courant_first(append: &Append) -> courant::AppendRequest {
         subtract_registers: labels(&append.subtract_registers),
         content: Bytes::new(),
         commit: false,
+        life: append.life.map_or(0, Life::get),
     }
 }
 

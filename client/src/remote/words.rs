@@ -46,13 +46,15 @@ pub(crate) struct About<'r> {
     pub len: u64,
     /// The writer's sequence.
     pub sequence: u64,
+    /// What an answer gives as the limit of one append.
+    pub limit: u64,
     /// The revision that the caller expected.
     pub revision: i64,
 }
 
 impl<'r> About<'r> {
     pub fn journal(journal: &'r Journal) -> Self {
-        About { journal, len: 0, sequence: 0, revision: 0 }
+        About { journal, len: 0, sequence: 0, limit: 0, revision: 0 }
     }
 
     /// The error of an answer's fault, if it has one. `head` is where the answer says that the
@@ -72,7 +74,8 @@ impl<'r> About<'r> {
             }
             Fault::NotAllowed => Error::NotAllowed { journal, detail },
             Fault::NoSpace => Error::NoSpace(journal, detail),
-            Fault::TooLarge => Error::TooLarge(journal, self.len, number_in(&detail)),
+            Fault::TooLarge => Error::TooLarge(journal, self.len, self.limit),
+            Fault::Deleted => Error::Deleted(journal),
             Fault::Later => Error::Later(detail),
             Fault::Refused => Error::Refused(journal.to_string(), detail),
             Fault::Io => Error::Io(detail),
@@ -81,12 +84,6 @@ impl<'r> About<'r> {
             Fault::StaleSequence => Error::StaleSequence(journal, self.sequence),
         })
     }
-}
-
-/// The last number of a text: a limit is told in the detail alone.
-fn number_in(detail: &str) -> u64 {
-    let mut numbers = detail.split(|c: char| !c.is_ascii_digit());
-    numbers.rfind(|part| !part.is_empty()).and_then(|part| part.parse().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -113,7 +110,7 @@ mod tests {
             (Fault::StaleSequence, Remedy::Fix, "sequence 4"),
         ];
         for (fault, remedy, expected) in cases {
-            let about = About { journal: &journal, len: 9, sequence: 4, revision: 3 };
+            let about = About { journal: &journal, len: 9, sequence: 4, limit: 5, revision: 3 };
             let error = about.check(fault as i32, "because 5".into(), 7).unwrap_err();
             assert_eq!(error.remedy(), remedy, "{fault:?}");
             assert!(error.to_string().contains(expected), "{error}");

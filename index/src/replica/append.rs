@@ -185,7 +185,8 @@ impl Replica {
         if let Some(placed) = &staged {
             placed.recorded(position);
         }
-        let is_full = state.ledger.head.since(state.ledger.spool.begin) > state.policy.fragment_len;
+        let is_full =
+            state.ledger.head.since(state.ledger.spool.begin) >= state.policy.fragment_len;
         if is_full && let Err(error) = self.roll_in(&mut state) {
             // The append itself is recorded; a later tick or append rolls the spool.
             tracing::warn!(journal = %self.name, %error, "the spool could not be closed");

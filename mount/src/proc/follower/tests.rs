@@ -120,3 +120,31 @@ fn finds_what_a_living_tail_follows() {
     child.end();
     fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn a_follower_has_one_thread_and_few_files() {
+    let path = std::env::temp_dir().join(format!("few-{}", std::process::id()));
+    let file = fs::File::create(&path).unwrap();
+    let script = "
+import os, sys, threading, time
+path, files, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+open('/proc/self/comm', 'w').write('tail')
+for _ in range(threads - 1): threading.Thread(target=time.sleep, args=(60,)).start()
+for _ in range(files): os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+os.mkfifo(path + '.ready')
+time.sleep(60)";
+    let programs = ["tail".to_string()];
+    // Case: (files, threads, whether it may be held). It has some files more, from its parent.
+    for (files, threads, expected) in
+        [("1", "1", true), ("40", "1", true), ("64", "1", false), ("1", "2", false)]
+    {
+        let child =
+            Living::start("python3", &["-c", script, path.to_str().unwrap(), files, threads]);
+        let ready = path.with_extension("ready");
+        child.until(|| ready.exists());
+        fs::remove_file(&ready).unwrap();
+        let follower = Follower::find(child.id(), mnt_id(&file), &programs);
+        assert_eq!(follower.is_some(), expected, "{files} files, {threads} threads");
+    }
+    fs::remove_file(&path).unwrap();
+}

@@ -13,8 +13,12 @@ pub const STAGED_IN_MEMORY: usize = 1 << 20;
 /// Content up to here is summed on the thread that asks: it takes a tenth of a millisecond.
 pub const INLINE_SUM: usize = 128 << 10;
 
-/// Staged content in memory of all appends; beyond it content goes to disk at once.
-pub const MEMORY_MAX: u64 = 256 << 20;
+/// Content in memory of all appends that are whole when they come: it waits for the disk alone.
+pub const MEMORY_MAX: u64 = 128 << 20;
+
+/// Content in memory of all appends that come in pieces; beyond it content goes to disk at once.
+/// It has a bound of its own: clients that stall must not stop those that are quick.
+pub const PIECES_MAX: u64 = 128 << 20;
 
 /// Staged bytes of all appends on disk, unless configured.
 pub const STAGED_MAX: u64 = 16 << 30;

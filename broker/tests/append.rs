@@ -181,6 +181,28 @@ async fn content_comes_in_pieces_and_goes_to_disk_when_it_is_long() {
 }
 
 #[tokio::test]
+async fn clients_that_stall_do_not_stop_those_that_are_quick() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let piece = Bytes::from(vec![b'x'; 1 << 20]);
+    let mut stalled = Vec::new();
+    // Case: more than all content in memory may be
+    while stalled.len() << 20 <= 2 * broker::limits::PIECES_MAX as usize {
+        let resolution = world.broker.resolve(&Ask::new(journal("a/journal"))).await;
+        let resolution = resolution.expect("it resolves");
+        let connection = world.broker.connection();
+        let begun = world.broker.begin_append(resolution, Terms::default(), &connection).await;
+        let mut stager = begun.expect("it begins");
+        stager.push(piece.clone()).await.expect("it goes to disk where memory is short");
+        stalled.push(stager);
+    }
+    assert_eq!(world.append("a/journal", "quick").await.span.len(), 5);
+    let last = stalled.pop().expect("there are many");
+    let committed = last.finish().await.expect("it is complete").commit().await;
+    assert_eq!(committed.expect("it happens").span, Span::at(Offset::from(5), 1 << 20));
+}
+
+#[tokio::test]
 async fn the_sum_is_that_of_this_append_alone() {
     let world = World::new().await;
     world.create("a/journal").await;

@@ -406,8 +406,8 @@ impl DataDir {
         self.shared.staging.shrink()
     }
 
-    /// Gives the room back that is kept for a start on a full disk, to somebody who is about to free
-    /// more: a deletion must be possible there.
+    /// Gives the room back that is kept for a start on a full disk, to somebody who is about to
+    /// free more: a deletion must be possible there.
     pub fn give_room(&self) -> Result<(), Error> {
         ground::drop_ballast(&*self.shared.disk)
     }

@@ -91,8 +91,8 @@ pub trait DiskFile: Debug + Send + Sync + 'static {
     fn punch(&self, at: u64, len: u64) -> io::Result<()>;
     /// Bytes that the file takes on disk.
     fn allocated(&self) -> io::Result<u64>;
-    /// Whether somebody outside this process has the file open or mapped. The caller has one handle of
-    /// it and has lent none.
+    /// Whether somebody outside this process has the file open or mapped. The caller has one handle
+    /// of it and has lent none.
     fn is_held_elsewhere(&self) -> io::Result<bool>;
     /// The descriptor, where there is one: for passthrough, and for copies inside the kernel.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

@@ -24,7 +24,8 @@ pub const STAGING_FILE_LEN: u64 = 64 << 20;
 pub const STAGING_POOL: usize = 4;
 
 /// Bytes of records and of staged content that wait in memory for a sync past which one is asked
-/// for at once, and past which appends wait for it: what failed to sync is written again from there.
+/// for at once, and past which appends wait for it: what failed to sync is written again from
+/// there.
 pub const UNSYNCED_SOON: u64 = 4 << 20;
 pub const UNSYNCED_MAX: u64 = 24 << 20;
 
@@ -51,8 +52,8 @@ pub const BLOCK: u64 = 4096;
 /// Cut ends of the log that are kept aside.
 pub const ASIDE_FILES_MAX: usize = 16;
 
-/// Segments that wait for a checkpoint before appends are refused: mirrors that can't be synced must
-/// not fill the disk with log.
+/// Segments that wait for a checkpoint before appends are refused: mirrors that can't be synced
+/// must not fill the disk with log.
 pub const SEGMENTS_MAX: usize = 32;
 
 /// Room kept for a start on a full disk: a checkpoint and the smallest segment.

@@ -246,9 +246,10 @@ impl Log {
         Ok(position)
     }
 
-    /// Makes everything durable that lies below `target`, which is [`Log::position`] at a moment before
-    /// the caller synced what those records name: a record that came later may be durable as well,
-    /// but its staged content need not be, so the log does not say that it was synced that far.
+    /// Makes everything durable that lies below `target`, which is [`Log::position`] at a moment
+    /// before the caller synced what those records name: a record that came later may be durable as
+    /// well, but its staged content need not be, so the log does not say that it was synced that
+    /// far.
     ///
     /// A failing sync is tried once more after all unsynced frames were written again; if that
     /// fails too they stay in memory, and the next call does the same.
@@ -288,7 +289,7 @@ impl Log {
     fn prepare(&self, len: u64) -> Result<(), Error> {
         // The file's name is that of the segment to come: of two who make it, one would fill with
         // zeros, replace or remove what the other has brought into use.
-        let _only = ();
+        let _only = self.preparing();
         let number = {
             let inner = self.inner();
             if inner.spare.is_some() {
@@ -309,13 +310,13 @@ impl Log {
     fn offer(&self, spare: OpenSegment) {
         let mut inner = self.inner();
         // Invariant: nobody rolls without a spare, and nobody else makes one.
-        if !(inner.spare.is_none() && inner.current.number + 1 == spare.number) {return;}
+        assert!(inner.spare.is_none() && inner.current.number + 1 == spare.number);
         inner.spare = Some(spare);
     }
 
     /// Frees the segments below `start`, keeping one as the spare if there is none.
     pub fn free_below(&self, start: Position) -> Result<(), Error> {
-        let _only = ();
+        let _only = self.preparing();
         loop {
             let (oldest, recycle_as) = {
                 let mut inner = self.inner();

@@ -277,7 +277,8 @@ impl Replica {
         Snapshot { head: state.ledger.head, ceiling: state.ledger.ceiling }
     }
 
-    /// The log was synced since `snapshot`: what waited for it moves on. `false` when the bytes are too many for the thread that syncs.
+    /// The log was synced since `snapshot`: what waited for it moves on. `false` when the bytes are
+    /// too many for the thread that syncs.
     pub(crate) fn on_synced(&self, snapshot: Snapshot) -> Result<bool, Error> {
         {
             let mut state = self.state();

@@ -36,7 +36,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("zstd", &["index"]),
     ("snap", &["index"]),
     ("flate2", &["index"]),
-    ("sha1", &["index", "cluster"]),
+    ("sha1", &["index", "cluster", "broker"]),
     ("crc32c", &["index"]),
 ];
 

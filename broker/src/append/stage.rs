@@ -17,7 +17,10 @@ use tokio::time::timeout;
 /// The bounds of all appends under way.
 #[derive(Debug)]
 pub(crate) struct Staging {
+    /// Of content that is whole when it comes.
     memory: Arc<Budget>,
+    /// Of content that comes in pieces.
+    pieces: Arc<Budget>,
     disk: Arc<Budget>,
 }
 
@@ -31,6 +34,7 @@ impl Staging {
     pub fn new(staged_max: u64) -> Self {
         Staging {
             memory: Budget::new("in memory", limits::MEMORY_MAX),
+            pieces: Budget::new("in memory, in pieces", limits::PIECES_MAX),
             disk: Budget::new("on disk", staged_max),
         }
     }
@@ -42,15 +46,19 @@ impl Staging {
 
     /// Bytes of unfinished appends, in memory and on disk.
     pub fn used(&self) -> (u64, u64) {
-        (self.memory.used(), self.disk.used())
+        (self.memory.used() + self.pieces.used(), self.disk.used())
     }
 
-    fn room(&self, connection: Option<&Connection>) -> Held {
+    fn room_for_pieces(&self, connection: &Connection) -> Held {
         Held {
-            memory: self.memory.share(),
+            memory: self.pieces.share(),
             disk: self.disk.share(),
-            connection: connection.map(|connection| connection.disk.share()),
+            connection: Some(connection.disk.share()),
         }
+    }
+
+    fn room_for_whole(&self) -> Held {
+        Held { memory: self.memory.share(), disk: self.disk.share(), connection: None }
     }
 }
 
@@ -106,7 +114,7 @@ impl std::fmt::Debug for Writing {
 
 impl Stager {
     pub(super) fn new(target: Target, connection: Arc<Connection>) -> Self {
-        let room = target.broker.shared.staging.room(Some(&connection));
+        let room = target.broker.shared.staging.room_for_pieces(&connection);
         let sum = target.terms.needs_sum.then(Sha1::new);
         let pieces = Vec::new();
         Stager { target, room, len: 0, pieces, pieces_len: 0, sum, disk: OnDisk::Nothing }
@@ -268,7 +276,7 @@ impl Staged {
         if !content.is_empty() {
             check::content(&target)?;
         }
-        let mut room = shared.staging.room(None);
+        let mut room = shared.staging.room_for_whole();
         room.memory.grow(len)?;
         let sum = target.terms.needs_sum.then(|| sum_of(Sha1::new(), &content));
         Ok(Staged { target, content: Content::Memory(content), sum, room })

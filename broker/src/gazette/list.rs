@@ -101,7 +101,8 @@ impl Lister {
         };
         let header = revision.map(|revision| {
             let mut header = self.caller.broker.header();
-            // That of the listing: a watch that resumes at a later one would miss what came between.
+            // That of the listing: a watch that resumes at a later one would miss what came
+            // between.
             header.etcd.revision = revision;
             header
         });

@@ -1,6 +1,6 @@
 //! Power cuts and kills under the whole broker (case T13): a load on several journals is stopped at
-//! random operations of its one disk, which has the log, the mirrors, the key space and the store on
-//! it; the broker is opened again, and what was promised must be there.
+//! random operations of its one disk, which has the log, the mirrors, the key space and the store
+//! on it; the broker is opened again, and what was promised must be there.
 
 mod load;
 mod model;

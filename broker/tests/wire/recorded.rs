@@ -4,10 +4,10 @@
 //!
 //! | what | why |
 //! |---|---|
-//! | process id, endpoint, cluster, member, term, revisions | those of that broker; here they are checked to hold together |
+//! | process id, endpoint, cluster, member, term, revisions | that broker's; ours hold together |
 //! | modification times | those of the copied files |
-//! | store, time and URL of `fixtures/none` 9180..10200 | local there when it was recorded; the copy has it in the store |
-//! | how content is cut into messages | allowed to differ; what is between two metadata messages is compared whole |
+//! | store, time and URL of `fixtures/none` 9180..10200 | local when recorded; stored in the copy |
+//! | how content is cut into messages | may differ; what lies between metadata is compared whole |
 
 use crate::world::{World, spec};
 use prost::Message;

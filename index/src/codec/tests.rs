@@ -1,3 +1,5 @@
+//! Every codec there and back, and what is cut, damaged or too long.
+
 use super::*;
 use bytes::Bytes;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! The cover set against tables of fragments.
+
 use super::*;
 use protocol::{Codec, Journal, Sum};
 

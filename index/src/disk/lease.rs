@@ -1,8 +1,9 @@
 //! Who else has a file open: the one place of this crate that calls the system by hand.
 //!
-//! A write lease is granted only where no other open file of the inode exists (fcntl(2), `F_SETLEASE`),
-//! which also sees the backing file of a FUSE passthrough handle, and a mapping, whose daemon is dead.
-//! The lease is taken for a moment: an open that conflicts with it waits, and its holder gets SIGIO.
+//! A write lease is granted only where no other open file of the inode exists (fcntl(2),
+//! `F_SETLEASE`), which also sees the backing file of a FUSE passthrough handle, and a mapping,
+//! whose daemon is dead. The lease is taken for a moment: an open that conflicts with it waits, and
+//! its holder gets SIGIO.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +21,8 @@ pub fn is_held_elsewhere(file: BorrowedFd<'_>) -> io::Result<bool> {
         unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
     });
     let set = |kind: libc::c_int| {
-        // SAFETY: F_SETLEASE takes an integer and no pointer; the descriptor is borrowed for the call.
+        // SAFETY: F_SETLEASE takes an integer and no pointer; the descriptor is borrowed for the
+        // call.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) }
     };
     if set(libc::F_WRLCK) == 0 {

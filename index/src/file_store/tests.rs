@@ -1,3 +1,5 @@
+//! The file store on a disk that fails, fills up and stops.
+
 use super::*;
 use crate::disk::{Crash, ForgetfulDisk, RealDisk, Trouble};
 use futures::TryStreamExt;

@@ -1,3 +1,5 @@
+//! Names that are written, read, and ignored.
+
 use super::*;
 
 const SUM: &str = "0102030405060708090a0b0c0d0e0f1011121314";

@@ -151,8 +151,8 @@ impl Replica {
         self.mark(&mut state, evicted).map(Some)
     }
 
-    /// Frees the bytes of a span whose eviction is durable. `false` when a handle of an earlier life
-    /// of the mount may still read them: ask again later.
+    /// Frees the bytes of a span whose eviction is durable. `false` when a handle of an earlier
+    /// life of the mount may still read them: ask again later.
     pub fn free(&self, span: Span) -> Result<bool, Error> {
         assert!(
             self.state().ledger.local.gaps(span) == [span],

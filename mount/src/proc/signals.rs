@@ -3,6 +3,7 @@
 //! fuser has no hook for the kernel's INTERRUPT, and a held caller would ignore even SIGKILL.
 
 use super::field;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,14 +15,15 @@ const STATUS_MAX: usize = 8192;
 /// look about half as dear as opening it each time.
 #[derive(Debug)]
 pub struct SignalWatch {
-    /// `None` when the thread was gone already.
+    thread: u32,
+    /// `None` when it could not be opened: the thread was gone already, or descriptors ran out.
     status: Option<File>,
 }
 
 impl SignalWatch {
     /// Watches the thread `tid`, as a FUSE request names it.
     pub fn of(tid: u32) -> SignalWatch {
-        SignalWatch { status: File::open(format!("/proc/{tid}/status")).ok() }
+        SignalWatch { thread: tid, status: open(tid).ok() }
     }
 
     /// Whether a signal waits that the thread will see: neither blocked nor ignored. True also when
@@ -38,18 +40,31 @@ impl SignalWatch {
     }
 
     fn asks(&self, question: impl Fn(Pending) -> bool) -> bool {
-        let Some(status) = &self.status else { return true };
-        let mut text = [0; STATUS_MAX];
-        match status.read_at(&mut text, 0) {
-            Ok(length) => parse(&String::from_utf8_lossy(&text[..length])).is_some_and(question),
+        let text = match &self.status {
+            Some(status) => read(status),
+            None => open(self.thread).and_then(|status| read(&status)),
+        };
+        match text {
+            Ok(text) => parse(&text).is_some_and(question),
             Err(error) => is_gone(&error),
         }
     }
 }
 
-/// Reading the status of a thread that ended gives ESRCH.
+fn open(tid: u32) -> io::Result<File> {
+    File::open(format!("/proc/{tid}/status"))
+}
+
+fn read(status: &File) -> io::Result<String> {
+    let mut text = [0; STATUS_MAX];
+    let length = status.read_at(&mut text, 0)?;
+    Ok(String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+/// A thread that ended has no status file; reading one that is open gives ESRCH. Any other error,
+/// as of descriptors that ran out, says nothing of the thread.
 fn is_gone(error: &io::Error) -> bool {
-    rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::SRCH)
+    matches!(Errno::from_io_error(error), Some(Errno::SRCH | Errno::NOENT))
 }
 
 /// Signals of one thread, signal *n* as bit *n - 1*.
@@ -109,6 +124,27 @@ mod tests {
         }
         // Case: a text without the masks says nothing.
         assert_eq!(parse("Name:\tcat\n"), None);
+    }
+
+    #[test]
+    fn only_a_thread_that_is_not_there_is_gone() {
+        // Case: the error, whether it says that the thread is gone
+        let cases = [
+            (Errno::NOENT, true),
+            (Errno::SRCH, true),
+            (Errno::MFILE, false),
+            (Errno::NFILE, false),
+            (Errno::ACCESS, false),
+        ];
+        for (errno, expected) in cases {
+            assert_eq!(is_gone(&errno.into()), expected, "{errno}");
+        }
+        // Case: the file could not be opened at first, and the process lives.
+        let child = Living::start("sleep", &["60"]);
+        let watch = SignalWatch { thread: child.id(), status: None };
+        assert!(!watch.signal_waits());
+        child.end();
+        assert!(watch.signal_waits());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Row 11: from an append to the output of an unmodified `tail -f` on a terminal, against tail's own
-//! polling.
+//! Row 11: from an append to the output of an unmodified `tail -f` on a terminal, against tail's
+//! own polling.
 
 use crate::Scale;
 use crate::report::{Case, Wanted};

@@ -1,6 +1,6 @@
-//! The ratios of docs/PERFORMANCE.md: what Courant does, each beside what it can't beat, in the same
-//! run and by turns. `scripts/bench` builds what this needs and runs it; nothing here passes or
-//! fails by a time.
+//! The ratios of docs/PERFORMANCE.md: what Courant does, each beside what it can't beat, in the
+//! same run and by turns. `scripts/bench` builds what this needs and runs it; nothing here passes
+//! or fails by a time.
 
 #![expect(clippy::unwrap_used, reason = "a bench may end where it stands")]
 
@@ -32,7 +32,8 @@ pub struct Scale {
     pub requests: usize,
     /// Appends that are followed in one measurement.
     pub followed: usize,
-    /// Appends of 1 MiB whose bytes on disk are counted.
+    /// Small appends whose bytes on disk are counted, and such of 1 MiB.
+    pub small: usize,
     pub large: usize,
 }
 
@@ -42,11 +43,19 @@ const FULL: Scale = Scale {
     file_len: 1 << 30,
     requests: 200,
     followed: 100,
+    small: 200_000,
     large: 512,
 };
 
-const QUICK: Scale =
-    Scale { repeats: 7, seconds: 0.4, file_len: 256 << 20, requests: 100, followed: 40, large: 64 };
+const QUICK: Scale = Scale {
+    repeats: 7,
+    seconds: 0.4,
+    file_len: 256 << 20,
+    requests: 100,
+    followed: 40,
+    small: 60_000,
+    large: 64,
+};
 
 /// Measures rows that share what they need.
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;

@@ -16,8 +16,13 @@ use tests::ground;
 use tests::shell;
 use tests::world::{self, Up};
 
-/// How many appends are made for each of 1 MiB.
-const SMALL_PER_LARGE: usize = 100;
+/// Disks for small appends and for large ones. A segment of the log takes a 16th of a small disk,
+/// and is written twice, with zeros before it is used: several of them shall be in the count.
+const SMALL_DISK: &str = "128M";
+const LARGE_DISK: &str = "4G";
+
+/// A sync for each append is slow, and costs so much more that fewer tell it.
+const SYNCED_SHARE: usize = 20;
 
 /// A load of appends.
 #[derive(Debug, Clone, Copy)]
@@ -27,16 +32,28 @@ struct Load {
     len: usize,
     in_flight: usize,
     count: usize,
+    disk: &'static str,
 }
 
 pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
-    let small = |durability, in_flight| {
-        let count = scale.large * SMALL_PER_LARGE / in_flight * in_flight;
-        Load { durability, len: 100, in_flight, count }
+    let small = |durability, in_flight, count: usize| {
+        let count = count / in_flight * in_flight;
+        Load { durability, len: 100, in_flight, count, disk: SMALL_DISK }
     };
-    let large = |durability| Load { durability, len: 1 << 20, in_flight: 4, count: scale.large };
-    let loads =
-        [small("memory", 64), small("disk", 64), small("disk", 1), large("memory"), large("disk")];
+    let large = |durability| Load {
+        durability,
+        len: 1 << 20,
+        in_flight: 4,
+        count: scale.large,
+        disk: LARGE_DISK,
+    };
+    let loads = [
+        small("memory", 64, scale.small),
+        small("disk", 64, scale.small),
+        small("disk", 1, scale.small / SYNCED_SHARE),
+        large("memory"),
+        large("disk"),
+    ];
     loads.into_iter().map(case).collect()
 }
 
@@ -54,7 +71,7 @@ fn case(load: Load) -> Case {
 }
 
 fn amplification(load: Load) -> f64 {
-    let disk = Disk::new();
+    let disk = Disk::new(load.disk);
     let data = disk.path.join("data");
     let mut up = Up::planned(&data, &["--durability", load.durability]);
     up.again();
@@ -96,13 +113,14 @@ struct Disk {
 }
 
 impl Disk {
-    fn new() -> Disk {
+    /// One of a size as truncate(1) takes it.
+    fn new(size: &str) -> Disk {
         let folder = ground::folder("disk-");
         let path = folder.path().canonicalize().unwrap().join("root");
-        let line = "truncate -s 4G image && mkdir root
+        let line = "truncate -s $1 image && mkdir root
             mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 image
             mount -o loop,nodev image root && findmnt -n -o SOURCE root";
-        let device = shell::bash(folder.path(), line, &[]).ok().text();
+        let device = shell::bash(folder.path(), line, &[size]).ok().text();
         let device = device.rsplit('/').next().unwrap().to_owned();
         Disk { path, device, _folder: folder }
     }

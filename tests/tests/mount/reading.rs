@@ -96,7 +96,7 @@ fn t09_every_program_reads_to_the_end_and_no_further() {
     }
 }
 
-/// Applies a spec for a file's journal: its fragments have more than `length` bytes.
+/// Applies a spec for a file's journal: an append that takes a fragment to `length` closes it.
 #[track_caller]
 fn apply(up: &Up, name: &str, length: usize, codec: &str) {
     let fragment = format!(
@@ -125,7 +125,7 @@ fn t09_what_is_half_in_the_store_and_half_local_is_one_file() {
     // Case: a fragment that is read by a ranged get, and one that is decompressed.
     for codec in ["NONE", "ZSTANDARD"] {
         let name = format!("half-{codec}");
-        apply(&up, &name, STORED - 1, codec);
+        apply(&up, &name, STORED, codec);
         append(&up, &name, &expected[..STORED]);
         let stored = || attribute(&up, &name, "persisted");
         until("half of it is stored", || stored() == STORED.to_string());
@@ -147,7 +147,7 @@ fn what_a_handle_has_open_is_not_freed_before_it_is_closed() {
     const STORED: usize = 5 << 20;
     let up = Up::with(&["--local-budget", "5632K"]);
     let expected = content(STORED + 1_000_000);
-    apply(&up, "log", STORED - 1, "ZSTANDARD");
+    apply(&up, "log", STORED, "ZSTANDARD");
     append(&up, "log", &expected[..STORED]);
     until("it is stored", || attribute(&up, "log", "persisted") == STORED.to_string());
 

@@ -56,8 +56,8 @@ impl Writer {
         assert!(ended.success(), "writer {} failed before {next}: {}", self.id, self.said());
     }
 
-    /// Sends it kill -9. A writer that waits for another writer's write of the same file on the same
-    /// mount (the kernel's inode lock) ends when that one does: strike all before ending one.
+    /// Sends it kill -9. A writer that waits for another writer's write of the same file on the
+    /// same mount (the kernel's inode lock) ends when that one does: strike all before ending one.
     pub fn strike(&mut self) {
         self.running.strike();
     }

@@ -18,8 +18,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-use table::Mount;
+use table::{Mount, Table};
 
 /// The file system type of a mount of ours, as /proc/self/mountinfo shows it.
 pub const KIND: &str = "fuse.courant";
@@ -90,16 +91,17 @@ impl MountPoint {
     /// is answered whoever looks into the mount waits.
     pub fn attach(self) -> Result<(OwnedFd, Attached), Error> {
         let device = open_device()?;
+        let table =
+            Table::open().map_err(|cause| system("open", Path::new(table::TABLE), cause))?;
         let options = mount_options(&device, rustix::process::geteuid().is_root());
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         rustix::mount::mount("courant", &self.path, KIND, flags, options.as_c_str())
             .map_err(|errno| mount_failed(&self.path, errno))?;
-        let mnt_id = match top(&self.path) {
-            Ok(Some(mount)) => mount.id,
-            Ok(None) => return Err(Error::NotMounted(self.path)),
-            Err(error) => return Err(error),
+        let mnt_id = match top_of(&table, &self.path)? {
+            Some(mount) => mount.id,
+            None => return Err(Error::NotMounted(self.path)),
         };
-        Ok((device.into(), Attached { path: self.path, mnt_id }))
+        Ok((device.into(), Attached { path: self.path, mnt_id, table: Arc::new(table) }))
     }
 }
 
@@ -109,6 +111,7 @@ impl MountPoint {
 pub struct Attached {
     path: PathBuf,
     mnt_id: u64,
+    table: Arc<Table>,
 }
 
 impl Attached {
@@ -120,12 +123,17 @@ impl Attached {
     pub fn mnt_id(&self) -> u64 {
         self.mnt_id
     }
+
+    /// The mount table, open.
+    pub fn table(&self) -> Arc<Table> {
+        self.table.clone()
+    }
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
         // Somebody may have unmounted it already, or mounted another one here.
-        match top(&self.path) {
+        match top_of(&self.table, &self.path) {
             Ok(Some(mount)) if mount.id == self.mnt_id => {
                 if let Err(error) = detach(&self.path) {
                     tracing::warn!(%error, "the mount stays");
@@ -260,7 +268,13 @@ fn detach(path: &Path) -> Result<(), Error> {
 
 /// The mount that a look-up of `path` ends in, if one is right there.
 fn top(path: &Path) -> Result<Option<Mount>, Error> {
-    let mounts = table::read().map_err(|cause| system("read", Path::new(table::TABLE), cause))?;
+    let table = Table::open().map_err(|cause| system("read", Path::new(table::TABLE), cause))?;
+    top_of(&table, path)
+}
+
+/// The same, by a table that is open.
+fn top_of(table: &Table, path: &Path) -> Result<Option<Mount>, Error> {
+    let mounts = table.mounts().map_err(|cause| system("read", Path::new(table::TABLE), cause))?;
     Ok(table::top(&mounts, path).cloned())
 }
 

@@ -3,7 +3,8 @@
 use crate::adapter::Adapter;
 use crate::answer::Answers;
 use crate::hold::Holds;
-use crate::mountpoint::{self, Attached, MountPoint, table};
+use crate::mountpoint::table::Table;
+use crate::mountpoint::{self, Attached, MountPoint};
 use crate::pages::Pages;
 use crate::watch::Watches;
 use fs::Filesystem;
@@ -76,7 +77,7 @@ pub fn serve(
     let holds = Holds::new(fs.clone(), attached.mnt_id(), watches.clone(), closing.subscribe());
     let background = [
         runtime.spawn(watches.clone().run()),
-        runtime.spawn(notice_removal(attached.mnt_id(), closing.clone())),
+        runtime.spawn(notice_removal(attached.table(), attached.mnt_id(), closing.clone())),
     ];
     let answers = Answers::new(runtime.clone(), watches);
     let adapter = Adapter::new(fs.clone(), answers, Arc::new(holds), settings.stack_depth);
@@ -97,8 +98,8 @@ pub fn serve(
 
 /// Lets go what is held once somebody else takes the mount away: a lazy unmount waits for handles
 /// that are open, and a reader at the head would keep its own open for ever.
-async fn notice_removal(mnt_id: u64, closing: watch::Sender<bool>) {
-    let is_there = || match table::read() {
+async fn notice_removal(table: Arc<Table>, mnt_id: u64, closing: watch::Sender<bool>) {
+    let is_there = || match table.mounts() {
         Ok(mounts) => mounts.iter().any(|mount| mount.id == mnt_id),
         Err(error) => {
             tracing::warn!(%error, "can't tell whether the mount is still there");

@@ -211,6 +211,8 @@ fn the_follow_view_waits_and_can_be_killed() {
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execvp('cat', ['cat', '$M/.courant/follow/a.log'])" > /dev/null & held=$!
+                # Until then it ignores SIGINT, as what bash runs in the background does.
+                until [ "$(cat /proc/$held/comm)" = cat ]; do sleep 0.05; done
                 sleep 0.5; kill -$signal $held
                 wait $held || echo $signal $?
             done

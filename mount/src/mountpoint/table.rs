@@ -3,13 +3,17 @@
 //! Reading it asks no file system anything, so it is safe while a mount's daemon is dead or stuck.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Where the table is.
 pub const TABLE: &str = "/proc/self/mountinfo";
+
+/// How much of it is read at once. A line of the table is rarely longer than 200 bytes.
+const PIECE: usize = 16 << 10;
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +30,31 @@ pub struct Mount {
     pub kind: String,
 }
 
+/// The table, held open: it is read when no descriptor is left to open it with, too.
+#[derive(Debug)]
+pub struct Table(File);
+
+impl Table {
+    pub fn open() -> io::Result<Table> {
+        File::open(TABLE).map(Table)
+    }
+
+    /// The mounts of this process's namespace, as they are.
+    pub fn mounts(&self) -> io::Result<Vec<Mount>> {
+        let mut text = Vec::new();
+        let mut piece = vec![0; PIECE];
+        loop {
+            match self.0.read_at(&mut piece, text.len() as u64)? {
+                0 => return Ok(parse(&text)),
+                length => text.extend_from_slice(&piece[..length]),
+            }
+        }
+    }
+}
+
 /// The mounts of this process's namespace.
 pub fn read() -> io::Result<Vec<Mount>> {
-    Ok(parse(&fs::read(TABLE)?))
+    Table::open()?.mounts()
 }
 
 /// The mounts of a table. A line that is not understood is left out: it is none of ours.

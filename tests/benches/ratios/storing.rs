@@ -118,7 +118,7 @@ impl Disk {
         let folder = ground::folder("disk-");
         let path = folder.path().canonicalize().unwrap().join("root");
         let line = "truncate -s $1 image && mkdir root
-            mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 image
+            mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 image
             mount -o loop,nodev image root && findmnt -n -o SOURCE root";
         let device = shell::bash(folder.path(), line, &[size]).ok().text();
         let device = device.rsplit('/').next().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! A disk that is full: appends fail whole, with ENOSPC, and what was acknowledged is there.
+//! What runs out: a disk that is full fails appends whole, with ENOSPC, a process without
+//! descriptors makes no new journals; and what was acknowledged is there.
 
 use std::fs;
 use tests::filesystem::Filesystem;
@@ -66,4 +67,21 @@ fn a_disk_with_room_again_takes_appends_again() {
     let seen = cat(&up.file("log"));
     let records = tests::model::records(&seen).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(records.last().map(|record| record.writer), Some(2));
+}
+
+#[test]
+fn descriptors_that_run_out_stop_new_journals_and_nothing_else() {
+    let mut up = Up::with(&["--write-timeout", "1s"]);
+    up.bash("echo one >> log", &[]).ok();
+    let daemon = up.daemon().id().to_string();
+    // Each journal keeps its mirror open. What is open stays so.
+    up.bash("prlimit --pid \"$1\" --nofile=10:10", &[&daemon]).ok();
+    let ran = up.bash("echo lost >> new", &[]);
+    assert!(ran.stderr.contains("Connection timed out"), "{}", ran.stderr);
+    up.bash("echo two >> log", &[]).ok();
+    assert_eq!(cat(&up.file("log")), b"one\ntwo\n");
+    assert!(up.daemon().stop().success());
+    assert!(up.mount().mounts().is_empty(), "the mount stays");
+    up.again();
+    assert_eq!(cat(&up.file("log")), b"one\ntwo\n");
 }

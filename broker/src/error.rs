@@ -171,7 +171,7 @@ impl Error {
             }
             Error::Conflict { journal, revision } => Seen::Conflict(journal, revision),
             Error::Local(error) => local_for_client(error, journal),
-            Error::KeySpace(error) => key_space_for_client(error),
+            Error::KeySpace(error) => key_space_for_client(error, journal),
             Error::Store(error) => store_for_client(error, journal),
             Error::Invalid(invalid) => Seen::Invalid(invalid),
             Error::Idle { .. } => Seen::Protocol(self.to_string()),
@@ -199,11 +199,12 @@ fn local_for_client(error: index::Error, journal: &Journal) -> client::Error {
     }
 }
 
-fn key_space_for_client(error: cluster::Error) -> client::Error {
+fn key_space_for_client(error: cluster::Error, journal: &Journal) -> client::Error {
     use client::Error as Seen;
     match error {
         cluster::Error::Refused(refused) => refusal(&refused),
         cluster::Error::Invalid(invalid) => Seen::Invalid(invalid),
+        full if full.is_full() => Seen::NoSpace(journal.clone(), full.to_string()),
         other => match other.remedy() {
             Remedy::Later | Remedy::Reroute => Seen::Later(other.to_string()),
             Remedy::Fix | Remedy::Lost => Seen::Io(other.to_string()),

@@ -91,12 +91,18 @@ pub(crate) async fn flush(
     turn.record(entry)?.done().await?;
     for closed in replica.to_persist() {
         if let Err(error) = persist(broker, served, &closed).await {
-            let len = turn.head().since(replica.persisted());
-            let (journal, detail) = (served.journal().clone(), error.to_string());
-            return Err(Error::Unpersisted { journal, len, detail });
+            return Err(unpersisted(served, error.to_string()));
         }
     }
-    Ok(())
+    match replica.unpersisted_len() {
+        0 => Ok(()),
+        _ => Err(unpersisted(served, "they are beside damaged ones in one fragment".to_owned())),
+    }
+}
+
+fn unpersisted(served: &Served, detail: String) -> Error {
+    let (journal, len) = (served.journal().clone(), served.replica().unpersisted_len());
+    Error::Unpersisted { journal, len, detail }
 }
 
 /// Persists one closed span: summed and compared with the log's checksum, put, recorded, shown.

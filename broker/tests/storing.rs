@@ -127,6 +127,30 @@ async fn a_journal_goes_on_where_its_store_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn damaged_bytes_never_become_a_fragment_and_stop_none_behind_them() {
+    let world = World::new().await;
+    let served = world.create("a/journal").await;
+    world.append("a/journal", "damaged").await;
+    let mirror = format!("mirror/{}", served.life());
+    world.disk.flip(Path::new(&mirror), 3);
+    served.replica().roll().expect("the log takes it");
+    world.append("a/journal", "right").await;
+    served.replica().roll().expect("the log takes it");
+    until("the damage is found", || async { served.replica().gaps() == 1 }).await;
+    until("the rest is persisted", || async { served.stat().fragments == 1 }).await;
+    let damaged = world.read("a/journal", 0).await;
+    let whole = Span::at(0.into(), 7);
+    assert!(matches!(damaged, Err(client::Error::Damaged { span, .. }) if span == whole));
+    assert_eq!(world.read("a/journal", 7).await.expect("stored"), "right");
+    let listed = world.broker.would_purge(&journal("a/journal")).await.expect("it is listed");
+    let spans: Vec<_> = listed.fragments.iter().map(|fragment| fragment.span).collect();
+    assert_eq!(spans, [Span::at(7.into(), 5)]);
+    // Nothing is left to store, so that it can be deleted.
+    let delete = vec![Change::Delete { journal: journal("a/journal"), expect: Expect::Any }];
+    world.broker.apply(delete).await.expect("it goes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn purging_takes_the_objects_too() {
     let world = World::new().await;
     world.create("a/journal").await;

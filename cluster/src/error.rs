@@ -2,6 +2,7 @@
 
 use crate::Refused;
 use protocol::{Invalid, Journal, Remedy};
+use std::io;
 
 /// A fault of the key space. A compare that fails is no fault but an [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the cause is a full disk.
+    pub fn is_full(&self) -> bool {
+        let Error::Storage(error) = self else { return false };
+        let redb::Error::Io(error) = &**error else { return false };
+        matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     pub fn remedy(&self) -> Remedy {
         match self {
             Error::TooManyChanges { .. }
@@ -45,6 +53,7 @@ impl Error {
             | Error::Refused(_)
             | Error::Unsynced
             | Error::NewerFormat { .. } => Remedy::Fix,
+            Error::Storage(_) if self.is_full() => Remedy::Fix,
             Error::Storage(_) => Remedy::Later,
             Error::Damaged { .. } | Error::WentBack { .. } => Remedy::Lost,
             Error::Stopping => Remedy::Reroute,

@@ -16,7 +16,7 @@ use crate::record::{self, Body, Record};
 use crate::recover::{self, Recovered};
 use crate::replica::Replica;
 use crate::staging::{Staging, Upload};
-use protocol::{Journal, Life};
+use protocol::{Journal, Life, Offset};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     /// Local bytes refused for now: the budget is used up and nothing can be evicted.
     over_budget: AtomicBool,
     local_len: AtomicU64,
+    /// Mirrors with open files that nobody uses.
+    resting: AtomicU64,
 }
 
 /// See the module.
@@ -81,6 +83,8 @@ pub struct DataDir {
     shared: Arc<Shared>,
     /// One checkpoint, creation or deletion at a time.
     changing: Mutex<()>,
+    /// Journals that lost their records, until they are created again.
+    headless: Mutex<recover::Headless>,
     _lock: LockGuard,
 }
 
@@ -172,7 +176,7 @@ impl DataDir {
         let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
         let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
         let segment_len = options.segment_len.unwrap_or(by_size);
-        let (log, journals, recovered) = recover::recover(&disk, segment_len)?;
+        let (log, journals, headless, recovered) = recover::recover(&disk, segment_len)?;
         let shared = Arc::new(Shared {
             staging: Arc::new(Staging::new(disk.clone())),
             disk,
@@ -189,13 +193,15 @@ impl DataDir {
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
             local_len: AtomicU64::new(0),
+            resting: AtomicU64::new(0),
         });
         for (ledger, mirror) in journals {
             shared.local_len.fetch_add(ledger.local.len(), Ordering::Relaxed);
             let replica = Replica::new(shared.clone(), ledger, mirror);
             locked(&shared.replicas).insert(replica.life(), replica);
         }
-        let data = DataDir { shared, changing: Mutex::default(), _lock: LockGuard(lock) };
+        let (changing, headless) = (Mutex::default(), Mutex::new(headless));
+        let data = DataDir { shared, changing, headless, _lock: LockGuard(lock) };
         ground::keep_ballast(&**data.disk())?;
         Ok((Arc::new(data), recovered))
     }
@@ -225,7 +231,8 @@ impl DataDir {
         locked(&self.shared.replicas).values().cloned().collect()
     }
 
-    /// Begins a journal's life here. Durable with the next sync.
+    /// Begins a journal's life here. Durable with the next sync. Where it began already, and the
+    /// records of that are damaged or were set aside, it goes on behind what is damaged.
     pub fn create(&self, life: Life, name: &Journal) -> Result<Arc<Replica>, Error> {
         let _changing = locked(&self.changing);
         let mut replicas = locked(&self.shared.replicas);
@@ -235,8 +242,18 @@ impl DataDir {
         let created = record::Created { life: life.get(), name: name.as_str().to_owned() };
         let record = Record { body: Some(Body::Created(created)) };
         let position = self.shared.log.append(&record, Purpose::Append)?;
-        let ledger = Ledger::new(life, name.clone(), position);
+        let mut ledger = Ledger::new(life, name.clone(), position);
         let mirror = Mirror::new(self.shared.disk.clone(), life, []);
+        let mut headless = locked(&self.headless);
+        if let Some(end) = headless.get(&life).copied().filter(|end| *end > Offset::ZERO) {
+            tracing::error!(%name, %life, %end, "its records are damaged: it goes on behind them");
+            let damaged = record::Mark { life: life.get(), begin: 0, end: end.get() };
+            let record = Record { body: Some(Body::Damaged(damaged)) };
+            let position = self.shared.log.append(&record, Purpose::Mark)?;
+            ledger.apply(record.body.as_ref().expect("was just put in"), position);
+            mirror.begin_file(end)?;
+        }
+        headless.remove(&life);
         let replica = Replica::new(self.shared.clone(), ledger, mirror);
         replicas.insert(life, replica.clone());
         Ok(replica)
@@ -340,12 +357,14 @@ impl DataDir {
     /// The once-a-second work of every journal.
     pub fn tick(&self) -> Result<(), Error> {
         let now_us = self.shared.clock.now_us();
-        let mut local_len = 0;
+        let (mut local_len, mut resting) = (0, 0);
         for replica in self.replicas() {
             replica.tick(now_us)?;
             local_len += replica.local_len();
+            resting += u64::from(replica.mirror().rests());
         }
         self.shared.local_len.store(local_len, Ordering::Relaxed);
+        self.shared.resting.store(resting, Ordering::Relaxed);
         ground::keep_ballast(&*self.shared.disk)
     }
 
@@ -357,7 +376,9 @@ impl DataDir {
     /// Whether a checkpoint would free something worth it.
     pub fn needs_checkpoint(&self) -> bool {
         let shared = &self.shared;
-        shared.log.has_older() || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
+        shared.log.has_older()
+            || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
+            || shared.resting.load(Ordering::Relaxed) > limits::RESTING_MAX
     }
 
     /// Writes a checkpoint and frees what lies before it. Blocks on the disk, for long where much
@@ -387,6 +408,7 @@ impl DataDir {
         }
         Checkpoint { start, boot_id: shared.log.boot_id().to_owned(), ledgers }
             .write(&*shared.disk)?;
+        replicas.iter().for_each(|replica| replica.mirror().close_rested());
         shared.log.free_below(start)?;
         shared.staging.checkpointed(start)
     }

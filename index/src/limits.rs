@@ -46,6 +46,12 @@ pub const WRITERS_PER_JOURNAL: usize = 128;
 /// A mirror file ends here at the latest (ext4: 16 TiB less a block).
 pub const MIRROR_FILE_MAX: u64 = (16 << 40) - (64 << 10);
 
+/// A mirror that nobody used for so many ticks rests: its files may be closed.
+pub const RESTED_TICKS: u32 = 30;
+
+/// Mirrors that rest with open files past which a checkpoint is due, which closes them.
+pub const RESTING_MAX: u64 = 256;
+
 /// Holes are punched in whole blocks of this size.
 pub const BLOCK: u64 = 4096;
 

@@ -377,7 +377,9 @@ fn prewrite(disk: &dyn Disk, number: u32, len: u64) -> Result<OpenSegment, Error
     let path = path_of(number);
     let file = disk.open(&path, Open::Any).map_err(Error::disk("open", &path))?;
     let filled = (|| {
-        let zeros = vec![0; len.min(1 << 20) as usize];
+        // Page by page: what is written in large pieces lies in large folios, and each small write
+        // into one walks all its buffers (ext4_block_write_begin).
+        let zeros = vec![0; len.min(limits::BLOCK) as usize];
         let mut at = 0;
         while at < len {
             let part = (len - at).min(zeros.len() as u64);

@@ -7,7 +7,7 @@
 
 use crate::Error;
 use crate::disk::{Disk, DiskFile, Open, read_exact_at};
-use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN};
+use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN, RESTED_TICKS};
 use protocol::{Life, Offset, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,8 @@ struct Files {
     is_new: bool,
     /// Up to here space is reserved.
     reserved: u64,
+    /// Ticks since a file was last used.
+    rested: u32,
 }
 
 /// The offset at which a file begins, and the file.
@@ -67,6 +69,7 @@ impl Mirror {
     /// The file that holds `offset` and the offset at which it begins, made if `create`.
     fn file(&self, offset: u64, create: bool) -> Result<Option<Held>, Error> {
         let mut files = self.files();
+        files.rested = 0;
         let known = files.open.range(..=offset).next_back().map(|(first, _)| *first);
         let first = match known {
             Some(first) if offset - first < MIRROR_FILE_MAX => first,
@@ -77,12 +80,16 @@ impl Mirror {
             return Ok(Some((first, file.clone())));
         }
         let path = path_of(self.life, first);
-        let how = if create { Open::Any } else { Open::Existing };
+        // A file that is known and gone must not come back empty.
+        let is_new = create && known != Some(first);
+        let how = if is_new { Open::Any } else { Open::Existing };
         let file = match self.disk.open(&path, how) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !create => {
+                return Ok(None);
+            }
             other => other.map_err(Error::disk("open", &path))?,
         };
-        files.is_new |= known != Some(first);
+        files.is_new |= is_new;
         files.open.insert(first, Some(file.clone()));
         Ok(Some((first, file)))
     }
@@ -197,7 +204,14 @@ impl Mirror {
             (std::mem::take(&mut files.is_dirty), std::mem::take(&mut files.is_new), open)
         };
         let synced = open.iter().filter(|_| was_dirty).try_for_each(|(first, file)| {
-            let Some(file) = file else { return Ok(()) };
+            let file = match file {
+                Some(file) => file.clone(),
+                // It was closed while somebody still wrote to it.
+                None => match self.file(*first, false)? {
+                    Some((_, file)) => file,
+                    None => return Ok(()),
+                },
+            };
             file.sync().map_err(Error::disk("sync", path_of(self.life, *first)))
         });
         let synced = synced.and_then(|()| match was_new {
@@ -215,6 +229,27 @@ impl Mirror {
     /// What was found in the files may be in the page cache alone.
     pub fn distrust(&self) {
         self.files().is_dirty = true;
+    }
+
+    /// Called once a tick. Whether it has files open, and none was used for many ticks.
+    pub fn rests(&self) -> bool {
+        let mut files = self.files();
+        files.rested = files.rested.saturating_add(1);
+        files.rested > RESTED_TICKS && files.open.values().any(Option::is_some)
+    }
+
+    /// Closes what is synced, until it is used again: descriptors are few, and journals many.
+    pub fn close(&self) {
+        let mut files = self.files();
+        if !files.is_dirty && !files.is_new {
+            files.open.values_mut().for_each(|file| *file = None);
+        }
+    }
+
+    pub fn close_rested(&self) {
+        if self.files().rested > RESTED_TICKS {
+            self.close();
+        }
     }
 
     pub fn is_dirty(&self) -> bool {

@@ -286,6 +286,11 @@ pub fn may_start(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
+/// Whether a frame was begun here that was to lie at `position`, whether it verifies or not.
+pub fn is_begun(bytes: &[u8], position: Position) -> bool {
+    may_start(bytes) && bytes.get(8..16) == Some(&position.0.to_le_bytes())
+}
+
 /// The frame at the start of `bytes`, if one verifies there that was written at `position`.
 pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
     let word = |at: usize| {

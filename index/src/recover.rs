@@ -13,10 +13,12 @@ use crate::mirror::{self, Mirror};
 use crate::record::Position;
 use crate::{Error, staging};
 use crate::{ground, limits};
-use protocol::{Journal, Life, Span};
+use protocol::{Journal, Life, Offset, Span};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+mod damage;
 mod replay;
 
 use replay::Replay;
@@ -49,10 +51,13 @@ pub struct Recovered {
 /// The journals that recovery found, with the mirrors they own.
 pub(crate) type Journals = Vec<(Ledger, Mirror)>;
 
+/// Journals of which nothing is known but how far they reached.
+pub(crate) type Headless = BTreeMap<Life, Offset>;
+
 pub(crate) fn recover(
     disk: &Arc<dyn Disk>,
     segment_len: u64,
-) -> Result<(Log, Journals, Recovered), Error> {
+) -> Result<(Log, Journals, Headless, Recovered), Error> {
     let checkpoint = Checkpoint::read(&**disk)?;
     let is_new = checkpoint.is_none();
     let mut checkpoint = checkpoint.unwrap_or_default();
@@ -63,6 +68,11 @@ pub(crate) fn recover(
     let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
     let is_other_boot = !is_new && *last_boot != boot_id;
     replay.settle_suspects(is_other_boot)?;
+    let log_is_damaged = !scan.damaged.is_empty();
+    // The death of a process alone leaves no byte in a mirror that is not in the log.
+    if log_is_damaged || !is_other_boot {
+        replay.find_damage(log_is_damaged)?;
+    }
     replay.close_gaps(is_other_boot)?;
     replay.fit_mirrors()?;
     replay.sync()?;
@@ -79,6 +89,7 @@ pub(crate) fn recover(
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
     log.sync(log.position())?;
     replay.find_orphans()?;
+    let headless = replay.headless()?;
 
     let mut recovered = replay.recovered;
     recovered.journals = replay.journals.len() as u64;
@@ -86,7 +97,7 @@ pub(crate) fn recover(
     recovered.is_other_boot = is_other_boot;
     recovered.cut_records += scan.cut_frames;
     recovered.damaged_log = scan.damaged;
-    Ok((log, replay.journals.into_values().collect(), recovered))
+    Ok((log, replay.journals.into_values().collect(), headless, recovered))
 }
 
 /// Removes a segment that was made and never begun.

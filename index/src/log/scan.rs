@@ -21,7 +21,8 @@ pub struct Scan {
     pub chain: u32,
     /// Places that were synced and do not verify.
     pub damaged: Vec<(Position, Position)>,
-    /// Frames beyond the end that verify by themselves: never acknowledged at `disk`, and cut.
+    /// Frames beyond the end that verify by themselves, and the one there that does not: never
+    /// acknowledged at `disk`, and cut.
     pub cut_frames: u64,
     /// The highest number of a segment file, whether it counts or not.
     pub last_number: u32,
@@ -146,9 +147,11 @@ impl<'a> Walk<'a> {
     }
 
     /// The first later frame that proves the place before it damaged, and how many frames that
-    /// prove nothing lie beyond `at`.
+    /// prove nothing lie at `at` and beyond.
     fn beyond(&mut self, at: Position) -> Result<(Option<Position>, u64), Error> {
-        let mut cut = 0;
+        let torn = self.segment(at.segment())?;
+        let torn = torn.get(at.offset() as usize..).unwrap_or_default();
+        let mut cut = u64::from(record::is_begun(torn, at));
         let mut first = None;
         let numbers: Vec<u32> =
             self.headers.range(at.segment()..).map(|(number, _)| *number).collect();

@@ -1,9 +1,11 @@
 //! Folding the records behind a checkpoint into the ledgers, and moving their content again.
 
+use super::damage::{self, fold, mark};
 use super::{Recovered, move_file};
 use crate::checkpoint::Checkpoint;
+use crate::datadir::LOST_AND_FOUND;
 use crate::disk::{Disk, DiskFile, Open};
-use crate::ledger::{Closed, Ledger, offset};
+use crate::ledger::{Ledger, offset};
 use crate::log;
 use crate::mirror::{self, Mirror};
 use crate::record::{self, Body, Frame, Position};
@@ -31,6 +33,8 @@ pub(super) struct Replay {
     /// What the checkpoint has in mirrors and the files did not reach, before any content was moved
     /// again: a write further on would hide it behind a hole.
     missing: BTreeMap<Life, SpanSet>,
+    /// Journals without a ledger, and how far they reached.
+    headless: BTreeMap<Life, Offset>,
     pub recovered: Recovered,
 }
 
@@ -51,6 +55,7 @@ impl Replay {
             synced: Position::default(),
             staged: BTreeMap::new(),
             missing: BTreeMap::new(),
+            headless: BTreeMap::new(),
             recovered: Recovered::default(),
         };
         for ledger in ledgers {
@@ -106,28 +111,43 @@ impl Replay {
             | Body::Adopted(record::Mark { life, .. })
             | Body::Ceiling(record::Mark { life, .. })
             | Body::Gathered(record::Mark { life, .. }) => {
-                if let Some((ledger, _)) = self.journals.get_mut(&Life::new(*life))
-                    && position > ledger.as_of
-                {
-                    ledger.apply(&frame.body, position);
+                let life = Life::new(*life);
+                match self.journals.get_mut(&life) {
+                    Some((ledger, _)) if position > ledger.as_of => {
+                        damage::before_mark(ledger, &frame.body);
+                        ledger.apply(&frame.body, position);
+                    }
+                    Some(_) => {}
+                    None => self.saw(life, damage::implied_end(&frame.body)),
                 }
                 Ok(())
             }
         }
     }
 
+    /// A record of a journal whose creation no record tells: that one was damaged.
+    fn saw(&mut self, life: Life, end: Offset) {
+        if !self.ended.contains(&life) {
+            let known = self.headless.entry(life).or_default();
+            *known = end.max(*known);
+        }
+    }
+
     fn append(&mut self, append: &record::Append, position: Position) -> Result<(), Error> {
         let life = Life::new(append.life);
         let content = self.content(append)?;
-        let Some((ledger, mirror)) = self.journals.get_mut(&life) else { return Ok(()) };
         let span = Span::at(offset(append.begin), append.len);
+        let Some((ledger, mirror)) = self.journals.get_mut(&life) else {
+            self.saw(life, span.end());
+            return Ok(());
+        };
         let is_folded = position <= ledger.as_of;
         if is_folded {
             if !ledger.local.covers(span) {
                 return Ok(());
             }
         } else {
-            close_damage(ledger, span.begin(), offset(append.spool_begin), position);
+            damage::before_append(ledger, span.begin(), offset(append.spool_begin));
         }
         let is_good = match &content {
             Some(content) => {
@@ -213,8 +233,8 @@ impl Replay {
             // Of what was evicted or trimmed since nothing is missed.
             let missing = missing.iter().flat_map(|span| ledger.local.overlaps(span));
             for span in missing.collect::<Vec<_>>() {
-                let in_store = |closed: &&Closed| closed.persisted.is_some();
-                let stored = ledger.closed.iter().filter(in_store).map(|closed| closed.span);
+                let stored = ledger.closed.iter().filter(|closed| damage::is_stored(closed));
+                let stored = stored.map(|closed| closed.span);
                 let stored: SpanSet = stored.collect();
                 let body = match stored.covers(span) {
                     true => Body::Evicted(mark(ledger.life, span)),
@@ -229,6 +249,7 @@ impl Replay {
                     mirror.free(gap)?;
                 }
             }
+            mirror.close();
             let name = &ledger.name;
             let damaged = ledger.damaged.iter().map(|span| (name.clone(), span));
             self.recovered.damaged.extend(damaged);
@@ -238,10 +259,38 @@ impl Replay {
 
     /// Makes the mirrors durable, for a checkpoint.
     pub fn sync(&self) -> Result<(), Error> {
-        let mirrors = self.journals.values().map(|(_, mirror)| mirror);
-        mirrors.filter(|mirror| mirror.is_dirty()).try_for_each(Mirror::sync)?;
+        for (_, mirror) in self.journals.values().filter(|(_, mirror)| mirror.is_dirty()) {
+            mirror.sync()?;
+            mirror.close();
+        }
         // A life that was killed before its checkpoint has not synced the names of its files.
         self.disk.sync_dir(Path::new(mirror::DIR)).map_err(Error::disk("sync", mirror::DIR))
+    }
+
+    /// Finds what records said that are damaged: the ends of journals, by their mirrors; and, where
+    /// the log itself says that it has damage, what was freed since.
+    pub fn find_damage(&mut self, log_is_damaged: bool) -> Result<(), Error> {
+        for (ledger, mirror) in self.journals.values_mut() {
+            damage::keep_end(ledger, mirror)?;
+            if log_is_damaged {
+                damage::verify(ledger, mirror)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Journals without a ledger, and where they end: by records that named them, and by files of
+    /// theirs that were moved out of the way.
+    pub fn headless(&self) -> Result<BTreeMap<Life, Offset>, Error> {
+        let mut headless = self.headless.clone();
+        let lost = Path::new(LOST_AND_FOUND);
+        for entry in self.disk.list(lost).map_err(Error::disk("list", lost))? {
+            let Some((life, first)) = mirror::parse_name(&entry.name) else { continue };
+            let end = Offset::try_from(first.saturating_add(entry.len)).unwrap_or_default();
+            let known = headless.entry(life).or_default();
+            *known = end.max(*known);
+        }
+        Ok(headless)
     }
 
     /// Local files that no journal owns are kept, out of the way, and named.
@@ -264,29 +313,6 @@ impl Replay {
 fn missing(local: &SpanSet, mirror: &Mirror) -> Result<SpanSet, Error> {
     let there: SpanSet = mirror.extents()?.into_iter().collect();
     Ok(local.iter().flat_map(|span| there.gaps(span)).collect())
-}
-
-/// Records are missing before an append that begins beyond the head: the log was damaged there.
-fn close_damage(ledger: &mut Ledger, begin: Offset, spool_begin: Offset, position: Position) {
-    if begin > ledger.head {
-        if !ledger.spool_is_empty() {
-            ledger.apply(&Body::Rolled(ledger.rolled()), position);
-        }
-        let missing = Span::between(ledger.head, begin);
-        ledger.apply(&Body::Damaged(mark(ledger.life, missing)), position);
-    } else if spool_begin == begin && !ledger.spool_is_empty() {
-        ledger.apply(&Body::Rolled(ledger.rolled()), position);
-    }
-}
-
-fn mark(life: Life, span: Span) -> record::Mark {
-    record::Mark { life: life.get(), begin: span.begin().get(), end: span.end().get() }
-}
-
-/// Folds in what recovery found out. No record says so: the checkpoint does.
-fn fold(ledger: &mut Ledger, body: Body) {
-    let as_of = ledger.as_of;
-    ledger.apply(&body, as_of);
 }
 
 fn staging_path(file: u64) -> PathBuf {

@@ -110,12 +110,27 @@ impl Replica {
         self.state().ledger.local.len()
     }
 
-    /// Closed spans that no store has yet, and whose bytes are durable here.
+    /// Closed spans that no store has yet, and whose bytes are durable here. Those with damage never
+    /// become fragments, and stop none behind them.
     pub fn to_persist(&self) -> Vec<Closed> {
         let state = self.state();
         let durable = state.synced.min(state.published);
-        let ready = |closed: &&Closed| closed.persisted.is_none() && closed.span.end() <= durable;
+        let ready = |closed: &&Closed| {
+            closed.persisted.is_none()
+                && closed.span.end() <= durable
+                && state.ledger.local.covers(closed.span)
+        };
         state.ledger.closed.iter().filter(ready).cloned().collect()
+    }
+
+    /// Local bytes that no store has.
+    pub fn unpersisted_len(&self) -> u64 {
+        let state = self.state();
+        let local =
+            |span| -> u64 { state.ledger.local.overlaps(span).iter().map(|part| part.len()).sum() };
+        let closed = state.ledger.closed.iter().filter(|closed| closed.persisted.is_none());
+        let closed: u64 = closed.map(|closed| local(closed.span)).sum();
+        closed + local(Span::between(state.ledger.spool.begin, state.ledger.head))
     }
 
     /// A store has the span `begin..end` durably, and its sum was confirmed.

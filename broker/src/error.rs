@@ -67,6 +67,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the cause is a full disk, or a full local budget.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Error::Local(error) => error.is_full(),
+            Error::KeySpace(error) => error.is_full(),
+            _ => false,
+        }
+    }
+
     /// The status by which Gazette says the same; `None` where it has an error of the call.
     pub fn status(&self) -> Option<Status> {
         match self {

@@ -114,11 +114,7 @@ impl Journal for Gazette {
 /// Unknown with a text where asking again does not help.
 pub(crate) fn call_error(error: Error) -> tonic::Status {
     let text = error.to_string();
-    let is_full = match &error {
-        Error::Local(local) => local.is_full(),
-        Error::StagingFull { .. } => true,
-        _ => false,
-    };
+    let is_full = error.is_full() || matches!(error, Error::StagingFull { .. });
     match error.remedy() {
         _ if is_full => tonic::Status::resource_exhausted(text),
         Remedy::Later | Remedy::Reroute => tonic::Status::unavailable(text),

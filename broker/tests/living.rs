@@ -6,13 +6,15 @@ use broker::{Ask, Broker, Config, Error, Terms};
 use client::{Journals, Stat};
 use cluster::{Change, Expect};
 use index::SystemClock;
-use index::disk::{Crash, Disk, Open};
+use index::disk::{Crash, Disk, Open, Trouble};
 use protocol::request::{ReadFrom, ReadRequest};
-use protocol::{Offset, Status};
+use protocol::{Offset, Span, Status};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use world::{World, journal, until};
+
+const ENOSPC: i32 = 28;
 
 #[tokio::test]
 async fn creations_at_once_make_one_journal() {
@@ -27,6 +29,23 @@ async fn creations_at_once_make_one_journal() {
     let listed = Journals::list(&world.broker, "a/").await.expect("it is listed");
     assert_eq!(listed, created[..1]);
     assert!(Journals::list(&world.broker, "b/").await.expect("nothing").is_empty());
+}
+
+#[tokio::test]
+async fn on_a_full_disk_a_creation_is_refused_as_an_append_is() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let next = world.disk.operations_of("write");
+    for nth in next..next + 100 {
+        world.disk.fail(Trouble { operation: Some("write"), nth, errno: ENOSPC });
+    }
+    let name = journal("b/journal");
+    let refused = Journals::create(&world.broker, &name).await;
+    assert!(matches!(refused, Err(client::Error::NoSpace(..))), "{refused:?}");
+    while world.disk.operations_of("write") < next + 100 {
+        let _ = Journals::create(&world.broker, &name).await;
+    }
+    Journals::create(&world.broker, &name).await.expect("there is room again");
 }
 
 #[tokio::test]
@@ -130,7 +149,8 @@ async fn local_files_without_a_spec_are_set_aside_and_named() {
     world.append("a/journal", "content").await;
     let disk = world.disk.crash(Crash::Kill);
     // A key space that was restored from an empty copy.
-    disk.remove(Path::new("keyspace.redb")).expect("it is there");
+    let (keys, kept) = (Path::new("keyspace.redb"), Path::new("kept.redb"));
+    disk.rename(keys, kept).expect("it is there");
     let after = World::on(disk.clone(), world.files.crash(Crash::Kill), |_| ()).await;
     assert!(after.broker.served(&journal("a/journal")).is_none());
     let note = format!("lost+found/{}.name", served.life());
@@ -138,6 +158,14 @@ async fn local_files_without_a_spec_are_set_aside_and_named() {
     let mut name = [0; 10];
     file.read_at(&mut name, 0).expect("memory");
     assert_eq!(&name, b"a/journal\n");
+    // Case: the right copy is found after all. No offset is used twice.
+    let disk = disk.crash(Crash::Kill);
+    disk.rename(kept, keys).expect("it is there");
+    let again = World::on(disk, world.files.crash(Crash::Kill), |_| ()).await;
+    let read = again.read("a/journal", 0).await;
+    assert!(matches!(read, Err(client::Error::Damaged { .. })), "{read:?}");
+    assert_eq!(again.append("a/journal", "more").await.span, Span::at(Offset::from(7), 4));
+    assert_eq!(again.read("a/journal", 7).await.expect("local"), "more");
 }
 
 #[tokio::test]

@@ -46,6 +46,7 @@ fn local(error: &index::Error) -> Fault {
 fn key_space(error: &cluster::Error) -> Fault {
     match error {
         cluster::Error::Refused(_) | cluster::Error::Invalid(_) => Fault::Refused,
+        full if full.is_full() => Fault::NoSpace,
         other => later_or_io(other.remedy()),
     }
 }

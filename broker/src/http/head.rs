@@ -56,7 +56,7 @@ pub fn code_of_error(error: &Error) -> StatusCode {
         Error::Invalid(_) | Error::RegistersWithoutContent => StatusCode::BAD_REQUEST,
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Idle { .. } => StatusCode::REQUEST_TIMEOUT,
-        Error::Local(local) if local.is_full() => StatusCode::INSUFFICIENT_STORAGE,
+        full if full.is_full() => StatusCode::INSUFFICIENT_STORAGE,
         other => match other.remedy() {
             Remedy::Later | Remedy::Reroute => StatusCode::SERVICE_UNAVAILABLE,
             Remedy::Fix | Remedy::Lost => StatusCode::INTERNAL_SERVER_ERROR,

@@ -110,8 +110,8 @@ impl Replica {
         self.state().ledger.local.len()
     }
 
-    /// Closed spans that no store has yet, and whose bytes are durable here. Those with damage never
-    /// become fragments, and stop none behind them.
+    /// Closed spans that no store has yet, and whose bytes are durable here. Those with damage
+    /// never become fragments, and stop none behind them.
     pub fn to_persist(&self) -> Vec<Closed> {
         let state = self.state();
         let durable = state.synced.min(state.published);

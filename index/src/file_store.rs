@@ -89,9 +89,6 @@ impl Dir {
 
     /// Fails unless the store's own directory is there.
     fn check_root(&self) -> Result<()> {
-        if self.root.as_os_str().is_empty() {
-            return Ok(());
-        }
         match self.disk.stat(&self.root) {
             Ok(Some(entry)) if entry.is_dir => Ok(()),
             Ok(_) => {

@@ -39,5 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         interrupted = tokio::signal::ctrl_c() => interrupted?,
     }
     mounted.unmount();
+    // Who was held hears of it before the runtime ends; files that are open do not keep us.
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(3), mounted.ended()).await;
     Ok(())
 }

@@ -425,7 +425,7 @@ impl Disk for ForgetfulDisk {
     fn stat(&self, path: &Path) -> io::Result<Option<Entry>> {
         let mut world = self.world();
         world.operation("stat")?;
-        if world.dirs.contains(path) {
+        if path.as_os_str().is_empty() || world.dirs.contains(path) {
             return Ok(Some(entry(path, None)));
         }
         Ok(world.names.get(path).map(|number| entry(path, world.inodes.get(number))))

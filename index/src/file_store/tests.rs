@@ -144,6 +144,22 @@ async fn what_an_upload_left_is_taken_over() {
 }
 
 #[tokio::test]
+async fn a_store_whose_directory_is_gone_is_no_empty_store() {
+    let World { dir, store } = world();
+    store.put(&key("a/x"), "content".into()).await.unwrap();
+    let away = dir.path().with_extension("away");
+    std::fs::rename(dir.path(), &away).unwrap();
+    store.put(&key("a/y"), "content".into()).await.unwrap_err();
+    let listed: Result<Vec<ObjectMeta>> = store.list(None).try_collect().await;
+    listed.unwrap_err();
+    assert!(!dir.path().exists(), "it is made by nobody");
+    // It comes back with nothing done.
+    std::fs::rename(&away, dir.path()).unwrap();
+    assert_eq!(keys(&store, None).await, ["a/x"]);
+    store.put(&key("a/y"), "content".into()).await.unwrap();
+}
+
+#[tokio::test]
 async fn errors_name_the_path() {
     let World { dir, store } = world();
     std::fs::write(dir.path().join("file"), b"").unwrap();

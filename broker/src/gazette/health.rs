@@ -31,7 +31,6 @@ pub async fn check(broker: &Broker, url: &str) -> Result<(), String> {
 
 async fn try_store(broker: &Broker, url: &str) -> Result<(), StoreError> {
     let store = broker.stores().get(url)?;
-    store.create_root().await?;
     let probe = probe().await?;
     let put = store.put(&probe, Arc::new(PROBE)).await?;
     let is_read = read_back(&store, &put).await;

@@ -9,7 +9,7 @@ use client::{Durability, Journals, Read, Writer};
 use cluster::{Change, Expect};
 use index::clock::ManualClock;
 use index::disk::ForgetfulDisk;
-use protocol::{Codec, Journal, LabelSet, Offset};
+use protocol::{Codec, Journal, LabelSet, Offset, Remedy};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -50,7 +50,7 @@ impl Load {
         let clock = Arc::new(ManualClock::at_us(1_795_910_400_000_000));
         let shared = Arc::new(disk.clone());
         let mut config = Config::over(shared.clone(), shared, clock.clone(), 7);
-        config.space.segment_len = Some(256 << 10);
+        config.space.segment_len = Some(32 << 10);
         config.space.inline_max = 2_000;
         config.space.local_budget = Some(60_000);
         Ok(Load { broker: Broker::open(config).await?, clock })
@@ -141,9 +141,8 @@ impl Appender {
             let len = self.len();
             let tried = self.model.try_one(&self.journal, len, writer, durability);
             while let Err(error) = self.append(&tried).await {
-                if matches!(error, index::Error::Closing) {
-                    return;
-                }
+                let is_of_disk = matches!(error, Error::Local(_));
+                assert!(is_of_disk || error.remedy() == Remedy::Later, "{tried:?}: {error}");
                 // Until the evictor has been there, or until the disk works again.
                 sleep(Duration::from_millis(200)).await;
             }
@@ -163,7 +162,7 @@ impl Appender {
         usize::try_from(len).expect("a small number")
     }
 
-    async fn append(&mut self, tried: &Tried) -> Result<(), index::Error> {
+    async fn append(&mut self, tried: &Tried) -> Result<(), Error> {
         let terms = tried.terms(self.journal.as_str() == WITH_REGISTER);
         let content = Bytes::from(tried.content());
         let is_in_pieces = self.dice.roll(4) == 0;
@@ -171,14 +170,8 @@ impl Appender {
             true => append_in_pieces(&self.broker, &self.journal, terms, content).await,
             false => append(&self.broker, &self.journal, terms, content).await,
         };
-        match appended {
-            Ok(committed) => {
-                self.model.acknowledge(&self.journal, tried, committed.span);
-                Ok(())
-            }
-            Err(Error::Local(error)) => Err(error),
-            Err(error) => panic!("{}: {error}", self.journal),
-        }
+        self.model.acknowledge(&self.journal, tried, appended?.span);
+        Ok(())
     }
 
     async fn sync(&self) -> Result<(), client::Error> {

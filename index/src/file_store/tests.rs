@@ -59,7 +59,7 @@ async fn created_names_must_be_new() {
 
 #[tokio::test]
 async fn ranges() {
-    let World { store, .. } = world();
+    let World { dir: _dir, store } = world();
     let content: Vec<u8> = (0..600_000u32).map(|at| at as u8 ^ (at >> 8) as u8).collect();
     store.put(&key("x"), content.clone().into()).await.unwrap();
     let cases = [
@@ -122,7 +122,7 @@ async fn uploads_by_parts_appear_when_complete() {
 
 #[tokio::test]
 async fn uploads_with_a_missing_part_fail() {
-    let World { store, .. } = world();
+    let World { dir: _dir, store } = world();
     let mut upload = store.put_multipart(&key("x")).await.unwrap();
     drop(upload.put_part("never polled".into()));
     upload.put_part("second".into()).await.unwrap();
@@ -180,7 +180,7 @@ async fn errors_name_the_path() {
 
 #[tokio::test]
 async fn deleting() {
-    let World { store, .. } = world();
+    let World { dir: _dir, store } = world();
     store.put(&key("a/x"), "x".into()).await.unwrap();
     store.delete(&key("a/x")).await.unwrap();
     // Case: gone already.

@@ -48,12 +48,12 @@ const FULL: Scale = Scale {
 };
 
 const QUICK: Scale = Scale {
-    repeats: 7,
+    repeats: 5,
     seconds: 0.4,
     file_len: 256 << 20,
     requests: 100,
-    followed: 40,
-    small: 60_000,
+    followed: 30,
+    small: 40_000,
     large: 64,
 };
 

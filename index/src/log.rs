@@ -237,7 +237,8 @@ impl Log {
         segment
             .file
             .write_at(&frame, u64::from(position.offset()))
-            .map_err(Error::disk("write", path_of(segment.number)))?;
+            // The path is made only for an error: this runs once an append.
+            .map_err(|error| Error::disk("write", path_of(segment.number))(error))?;
         let file = segment.file.clone();
         inner.at += frame.len() as u32;
         inner.chain = checksum;

@@ -157,7 +157,7 @@ impl Mirror {
             let written = file.write_at(part, at);
             // After the write: a sync that begins before it must not take the mark away.
             self.files().is_dirty = true;
-            written.map_err(Error::disk("write", path_of(self.life, first)))?;
+            written.map_err(|error| Error::disk("write", path_of(self.life, first))(error))?;
             offset = offset.plus(part.len() as u64);
             content = rest;
         }
@@ -174,7 +174,7 @@ impl Mirror {
         let room = usize::try_from(MIRROR_FILE_MAX - at).unwrap_or(usize::MAX);
         let len = buf.len().min(room);
         let n = file.read_at(&mut buf[..len], at);
-        n.map_err(Error::disk("read", path_of(self.life, first)))
+        n.map_err(|error| Error::disk("read", path_of(self.life, first))(error))
     }
 
     /// The CRC32C of a local span.

@@ -51,6 +51,16 @@ fn open(disk: &ForgetfulDisk) -> Result<(Arc<DataDir>, Recovered), Error> {
     DataDir::open(Arc::new(disk.clone()), clock, options())
 }
 
+/// What `inspect` says, which changes nothing.
+fn look(disk: &ForgetfulDisk, why: &str) -> inspect::Report {
+    let clock = Arc::new(ManualClock::at_us(1_800_000_000_000_000));
+    let before = disk.operations_of("write") + disk.operations_of("remove");
+    let report = inspect::inspect(Arc::new(disk.clone()), clock, |_, _| ());
+    let after = disk.operations_of("write") + disk.operations_of("remove");
+    assert_eq!(before, after, "{why}: it changed something");
+    report.unwrap_or_else(|e| panic!("{why}: {e}"))
+}
+
 /// Places in the frames of the log that a recovery reads: of each one in its head, and one behind.
 fn frames(disk: &ForgetfulDisk) -> Vec<(PathBuf, u64)> {
     let start = Checkpoint::read(disk).expect("it verifies").expect("it is there").start;
@@ -163,7 +173,9 @@ fn a_flipped_bit_of_the_log_is_never_served() {
             let disk = disk.crash(Crash::Kill);
             disk.flip(&path, at);
             let why = format!("{why}, {} at {at}", path.display());
+            let report = look(&disk, &why);
             let (data, recovered) = open(&disk).unwrap_or_else(|e| panic!("{why}: {e}"));
+            assert_eq!(report.recovered.damaged_log, recovered.damaged_log, "{why}");
             assert!(is_noticed(&recovered), "{why}: {recovered:?}");
             let aside = Path::new("aside").join(path.file_name().expect("a segment"));
             assert!(disk.stat(&aside).expect("memory").is_some(), "{why}: is not kept");
@@ -203,10 +215,7 @@ fn a_flipped_bit_of_a_mirror_never_becomes_a_fragment() {
             let disk = disk.crash(Crash::Kill);
             disk.flip(&path, at);
             let why = format!("{why}, {} at {at}", path.display());
-            let clock = Arc::new(ManualClock::at_us(1_800_000_000_000_000));
-            let looked = Arc::new(disk.crash(Crash::Kill));
-            let report = inspect::inspect(looked, clock, |_, _| ());
-            let report = report.unwrap_or_else(|e| panic!("{why}: {e}"));
+            let report = look(&disk, &why);
             let (data, _) = open(&disk).unwrap_or_else(|e| panic!("{why}: {e}"));
             for replica in data.replicas() {
                 let journal = &model.journals[&replica.life()];

@@ -56,7 +56,8 @@ struct Unsynced {
     content: Bytes,
 }
 
-fn path_of(file: u64) -> PathBuf {
+/// The path of a staging file.
+pub(crate) fn path_of(file: u64) -> PathBuf {
     Path::new(DIR).join(format!("{file:016x}"))
 }
 

@@ -14,7 +14,7 @@ use crate::{Error, limits, staging};
 use protocol::{Journal, Life, Offset, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(super) struct Replay {
@@ -181,7 +181,7 @@ impl Replay {
     fn content(&mut self, append: &record::Append) -> Result<Option<bytes::Bytes>, Error> {
         let Some(staged) = append.staged else { return Ok(Some(append.content.clone())) };
         if !self.staged.contains_key(&staged.file) {
-            let path = staging_path(staged.file);
+            let path = staging::path_of(staged.file);
             match self.disk.open(&path, Open::Read) {
                 Ok(file) => self.staged.insert(staged.file, file),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -315,10 +315,6 @@ fn missing(local: &SpanSet, mirror: &Mirror) -> Result<SpanSet, Error> {
     Ok(local.iter().flat_map(|span| there.gaps(span)).collect())
 }
 
-fn staging_path(file: u64) -> PathBuf {
-    Path::new(staging::DIR).join(format!("{file:016x}"))
-}
-
 /// Writes into a mirror again what the log still has for it: its sync failed, and its page cache
 /// can't be believed.
 pub(crate) fn rewrite_mirror(disk: &dyn Disk, life: Life, mirror: &Mirror) -> Result<(), Error> {
@@ -331,7 +327,7 @@ pub(crate) fn rewrite_mirror(disk: &dyn Disk, life: Life, mirror: &Mirror) -> Re
         let content = match append.staged {
             None => append.content.to_vec(),
             Some(staged) => {
-                let path = staging_path(staged.file);
+                let path = staging::path_of(staged.file);
                 let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
                 mirror::read_file(&*file, staged.offset, append.len)
                     .map_err(Error::disk("read", &path))?

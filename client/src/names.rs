@@ -2,14 +2,8 @@
 //! name is refused at its creation and not at its first byte.
 
 use percent_encoding::percent_decode_str;
-use protocol::Journal;
-
-/// Temporary files of programs that replace a file by rename, which a journal can't be. `*` stands
-/// for any run of characters, `?` for one. The broker's built-in template says the same.
-const TEMPORARY: [&str; 7] = [".*.??????", "sed??????", "*.tmp", "*~", ".*.sw?", "4913", ".#*"];
-
-/// Parts of names that mean something else in a mount.
-const RESERVED: [&str; 2] = [".courant", ".journal"];
+use protocol::created::{RESERVED, TEMPORARY};
+use protocol::{Journal, Pattern};
 
 /// The rule that refuses a journal's name, if one does.
 pub(crate) fn refused(journal: &Journal) -> Option<String> {
@@ -19,21 +13,9 @@ pub(crate) fn refused(journal: &Journal) -> Option<String> {
     if let Some(part) = reserved {
         return Some(format!("{part} is reserved"));
     }
-    let last: Vec<char> = parts.last()?.chars().collect();
-    let matched = |pattern: &&str| matches(&pattern.chars().collect::<Vec<_>>(), &last);
-    let pattern = TEMPORARY.into_iter().find(matched)?;
+    let last = parts.last()?;
+    let pattern = TEMPORARY.into_iter().find(|pattern| Pattern::new(*pattern).matches(last))?;
     Some(format!("{pattern} is a temporary file"))
-}
-
-fn matches(pattern: &[char], text: &[char]) -> bool {
-    match (pattern.split_first(), text.split_first()) {
-        (None, found) => found.is_none(),
-        (Some(('*', rest)), _) => (0..=text.len()).any(|skipped| matches(rest, &text[skipped..])),
-        (Some((wanted, rest)), Some((found, text))) => {
-            (*wanted == '?' || wanted == found) && matches(rest, text)
-        }
-        (Some(_), None) => false,
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ pub enum Expect {
 }
 
 impl Expect {
-    pub(crate) fn holds(self, mod_revision: Option<i64>) -> bool {
+    /// Whether what is there is what is expected: a spec's revision of its last change, or nothing.
+    pub fn holds(self, mod_revision: Option<i64>) -> bool {
         match self {
             Expect::Any => true,
             Expect::Absent => mod_revision.is_none(),
@@ -130,7 +131,8 @@ pub(crate) fn check(changes: &[Change]) -> Result<(), Error> {
     for change in changes {
         match change {
             Change::Upsert { spec, .. } => {
-                spec.validate().map_err(|invalid| invalid.within("Upsert"))?;
+                let valid = spec.validate().and_then(|()| spec.check_storable());
+                valid.map_err(|invalid| invalid.within("Upsert"))?;
             }
             Change::Delete { expect, .. } => drop(deletable(*expect)?),
         }

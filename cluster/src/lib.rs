@@ -19,7 +19,6 @@ mod error;
 mod key_space;
 mod life;
 mod name;
-mod pattern;
 mod state;
 mod template;
 
@@ -29,6 +28,5 @@ pub use embedded::Embedded;
 pub use error::Error;
 pub use key_space::{Entry, Identity, KeySpace, Listing};
 pub use life::life;
-pub use name::{RESERVED, Refused, nests};
-pub use pattern::Pattern;
+pub use name::{Refused, nests};
 pub use template::{Defaults, Template, Templates};

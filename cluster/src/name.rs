@@ -1,15 +1,11 @@
 //! Names that are refused when a journal is created, whoever creates it.
 
-use crate::Pattern;
 use percent_encoding::percent_decode_str;
-use protocol::Journal;
+use protocol::created::RESERVED;
+use protocol::{Journal, Pattern};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-
-/// Path components that mean something else in a mount: its control directory, and the file by
-/// which the outer one of two nested journals shows.
-pub const RESERVED: [&str; 2] = [".courant", ".journal"];
 
 /// Why a journal may not be created under a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,10 +2,11 @@
 
 mod stored;
 
+use crate::Refused;
 use crate::name::{check_reserved, shown};
-use crate::{Pattern, Refused};
+use protocol::created::TEMPORARY;
 use protocol::spec::CONTENT_TYPE;
-use protocol::{Codec, Flags, FragmentSpec, Invalid, Journal, JournalSpec, LabelSet};
+use protocol::{Codec, Flags, FragmentSpec, Invalid, Journal, JournalSpec, LabelSet, Pattern};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::Duration;
@@ -100,29 +101,19 @@ impl Template {
                 flags: Flags::ReadWrite,
                 max_append_rate: 0,
             },
-            refuse: built_in_refuse(),
+            refuse: TEMPORARY.map(Pattern::new).into(),
         }
+    }
+
+    /// Its defaults as a spec, whose name says nothing.
+    pub fn spec(&self) -> JournalSpec {
+        self.defaults.spec(nobody())
     }
 
     /// Refuses defaults that no journal could have.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        self.defaults.spec(nobody()).validate()
+        self.spec().validate()
     }
-}
-
-/// Temporary files of programs that replace a file by rename. A journal can't be replaced, so they
-/// shall fail at their first step.
-fn built_in_refuse() -> Vec<Pattern> {
-    let patterns = [
-        ".*.??????", // rsync without --inplace
-        "sed??????", // sed -i
-        "*.tmp",     // many
-        "*~",        // backups of vim and Emacs
-        ".*.sw?",    // swap files of vim
-        "4913",      // vim tries whether it may write in the directory
-        ".#*",       // locks of Emacs
-    ];
-    patterns.map(Pattern::new).into()
 }
 
 /// The name in a spec that has none: a spec is valid only with one. It tells no content type.

@@ -15,6 +15,7 @@
 
 pub mod alphabet;
 mod codec;
+pub mod created;
 pub mod duration;
 mod fragment;
 mod header;
@@ -24,6 +25,7 @@ pub mod label;
 mod life;
 mod member;
 mod offset;
+mod pattern;
 mod postfix;
 pub mod request;
 pub mod response;
@@ -45,6 +47,7 @@ pub use label::{Label, LabelSet};
 pub use life::{Life, inode_range};
 pub use member::{BrokerSpec, JOURNAL_LIMIT_MAX};
 pub use offset::{Offset, Span};
+pub use pattern::Pattern;
 pub use postfix::PostfixTemplate;
 pub use route::{ProcessId, Route};
 pub use selector::Selector;

@@ -63,6 +63,23 @@ impl PostfixTemplate {
         postfix
     }
 
+    /// Whether a later fragment's postfix never sorts before an earlier one's, under the same
+    /// labels: of the units of time none is left out before a finer one.
+    pub fn is_ascending(&self) -> bool {
+        let mut next = 0;
+        let mut takes = |rank: u8| {
+            let is_next = rank <= next;
+            next = next.max(rank + 1);
+            is_next
+        };
+        self.parts.iter().all(|part| match part {
+            Part::Literal(_) | Part::Label(_) => true,
+            Part::Time(layout) => {
+                layout.ranks().is_some_and(|ranks| ranks.into_iter().all(&mut takes))
+            }
+        })
+    }
+
     /// Refuses a template whose postfixes are no clean paths under those labels: fragments stored
     /// there would be in no later listing, as their names would not parse.
     pub fn check(&self, labels: &LabelSet) -> Result<(), Invalid> {
@@ -153,6 +170,32 @@ mod tests {
             assert_eq!(parsed.evaluate(TIME, &labels()), expected, "{template}");
             assert_eq!(parsed.is_empty(), template.is_empty());
             assert_eq!(parsed.check(&labels()), Ok(()), "{template}");
+        }
+    }
+
+    #[test]
+    fn templates_that_ascend_with_time() {
+        let time = |layout: &str| format!(r#"{{{{ .Spool.FirstAppendTime.Format "{layout}" }}}}"#);
+        let cases = [
+            (String::new(), true),
+            ("static".to_owned(), true),
+            (r#"{{ .JournalSpec.LabelSet.ValueOf "region" }}"#.to_owned(), true),
+            (time("2006-01-02"), true),
+            (format!("day={}/hour={}", time("20060102"), time("15")), true),
+            // Case: a unit that was written is written again.
+            (format!("{}/{}", time("2006-01"), time("2006-01-02T15Z07")), true),
+            // Case: a unit is left out, so that the next ones begin again.
+            (time("15"), false),
+            (time("2006/15"), false),
+            (time("01-02-2006"), false),
+            // Case: texts that do not sort as what they stand for.
+            (time("2006-1-2"), false),
+            (time("2006-Jan"), false),
+            (time("06-01-02"), false),
+        ];
+        for (template, expected) in cases {
+            let parsed = PostfixTemplate::parse(&template).expect("it is taken");
+            assert_eq!(parsed.is_ascending(), expected, "{template}");
         }
     }
 

@@ -52,6 +52,20 @@ impl JournalSpec {
         check_append_rate(self.max_append_rate)
     }
 
+    /// Refuses a name that no fragment could be stored under: a part of it is longer than a file's
+    /// name, and one of the stores is of files. Gazette takes it, and never stores anything.
+    pub fn check_storable(&self) -> Result<(), Invalid> {
+        let long = self.name.as_str().split('/').map(str::len).find(|len| *len > FILE_NAME_MAX);
+        let has_files = self.fragment.stores.iter().any(|store| store.starts_with("file:"));
+        match long.filter(|_| has_files) {
+            None => Ok(()),
+            Some(len) => Err(Invalid::new(format!(
+                "Name: a part of {len} bytes is too long for a file store \
+                 (expected <= {FILE_NAME_MAX})"
+            ))),
+        }
+    }
+
     /// The template of the paths of stored fragments, parsed.
     pub fn postfix_template(&self) -> Result<PostfixTemplate, Invalid> {
         PostfixTemplate::parse(&self.fragment.path_postfix_template)
@@ -71,6 +85,9 @@ impl JournalSpec {
         }
     }
 }
+
+/// The longest name of a file (NAME_MAX of Linux).
+const FILE_NAME_MAX: usize = 255;
 
 const POSTFIX_PATH: &str = "Fragment.PathPostfixTemplate";
 

@@ -15,3 +15,7 @@ pub mod gazette {
 pub mod courant {
     tonic::include_proto!("courant.v1");
 }
+
+/// The descriptors of both packages and of what they import: a `google.protobuf.FileDescriptorSet`
+/// in its encoding, for reflection and for messages as JSON and as text.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

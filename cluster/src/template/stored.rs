@@ -1,10 +1,9 @@
 //! Templates as bytes: their spec in Gazette's encoding, so that it grows as specs do.
 
-use super::{Template, nobody};
-use crate::Pattern;
+use super::Template;
 use prost::Message;
 use protocol::wire::gazette;
-use protocol::{Invalid, JournalSpec};
+use protocol::{Invalid, JournalSpec, Pattern};
 
 /// What the key space holds under a prefix. Field numbers stay.
 #[derive(Clone, PartialEq, Message)]
@@ -18,7 +17,7 @@ struct Stored {
 impl Template {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let refuse = self.refuse.iter().map(|pattern| pattern.as_str().to_owned()).collect();
-        Stored { spec: Some(self.defaults.spec(nobody()).into()), refuse }.encode_to_vec()
+        Stored { spec: Some(self.spec().into()), refuse }.encode_to_vec()
     }
 
     pub(crate) fn decode(prefix: String, bytes: &[u8]) -> Result<Self, Invalid> {

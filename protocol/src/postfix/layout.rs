@@ -84,6 +84,21 @@ const VERBS: [(&str, Verb); 33] = [
     ("Z07", Verb::Zone("Z")),
 ];
 
+impl Verb {
+    /// The place of the unit, from years on, if its text sorts as the unit does.
+    fn rank(self) -> Option<u8> {
+        match self {
+            Verb::Year => Some(0),
+            Verb::Month(Pad::Zero) => Some(1),
+            Verb::Day(Pad::Zero) => Some(2),
+            Verb::Hour => Some(3),
+            Verb::Minute(Pad::Zero) => Some(4),
+            Verb::Second(Pad::Zero) => Some(5),
+            _ => None,
+        }
+    }
+}
+
 impl Layout {
     /// Any text is a layout: what is no verb stands for itself.
     pub(super) fn parse(layout: &str) -> Self {
@@ -106,6 +121,18 @@ impl Layout {
             pieces.push(Piece::Literal(literal));
         }
         Layout(pieces)
+    }
+
+    /// The ranks of the units that it writes, years first; `None` where their text does not ascend
+    /// with them.
+    pub(super) fn ranks(&self) -> Option<Vec<u8>> {
+        let rank = |piece: &Piece| match piece {
+            // The same in all times, as zones and fractions are.
+            Piece::Literal(_)
+            | Piece::Verb(Verb::Zone(_) | Verb::Fraction(..) | Verb::NoFraction) => None,
+            Piece::Verb(verb) => Some(verb.rank()),
+        };
+        self.0.iter().filter_map(rank).collect()
     }
 
     /// Writes a UTC time, given in unix seconds.

@@ -68,6 +68,10 @@ impl AppendSuspend {
             AppendSuspend::Keep => 4,
         }
     }
+    /// Whether the append is there to suspend the journal.
+    pub const fn suspends(self) -> bool {
+        matches!(self, AppendSuspend::IfFlushed | AppendSuspend::Now)
+    }
 
     /// Whether such an append may carry content: those that suspend may not (gazette-spec 2.2).
     pub const fn may_have_content(self) -> bool {

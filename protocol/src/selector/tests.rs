@@ -145,8 +145,8 @@ fn text_that_is_no_selector_is_refused() {
 prop_compose! {
     fn any_half()(
         groups in prop::collection::btree_map(
-            "[a-zA-Z0-9_+/.-]{2,6}",
-            prop::collection::btree_map("[a-z0-9=%_+/.-]{1,4}", any::<bool>(), 0..3),
+            r"[a-zA-Z0-9_+/.\u{e4}\u{4e16}-]{2,6}",
+            prop::collection::btree_map(r"[a-z0-9=%_+/.\u{e4}\u{4e16}-]{1,4}", any::<bool>(), 0..3),
             0..4,
         )
     ) -> LabelSet {

@@ -202,6 +202,20 @@ fn rules_of_fragments() {
 }
 
 #[test]
+fn a_name_that_no_file_can_have_is_not_storable_in_files() {
+    // Case: length of a part, the store, whether it is storable
+    for (len, store, is_storable) in
+        [(255, "file:///", true), (256, "file:///", false), (256, "s3://bucket/x/", true)]
+    {
+        let mut message = message();
+        message.name = format!("foo/{}", "x".repeat(len));
+        fragment(&mut message).stores = vec![store.into()];
+        let spec = JournalSpec::try_from(message).expect("valid");
+        assert_eq!(spec.check_storable().is_ok(), is_storable, "{len} {store}");
+    }
+}
+
+#[test]
 fn a_spec_comes_back_as_it_was_applied() {
     let message = message();
     let spec = JournalSpec::try_from(message.clone()).expect("valid");

@@ -107,6 +107,11 @@ impl CoverSet {
         self.by_begin.values()
     }
 
+    /// Those of [`iter`](Self::iter) that begin at or above `begin`.
+    pub fn iter_from(&self, begin: Offset) -> impl Iterator<Item = &Fragment> {
+        self.by_begin.range(begin..).map(|(_, fragment)| fragment)
+    }
+
     pub fn len(&self) -> usize {
         self.by_begin.len()
     }

@@ -72,6 +72,23 @@ impl FileStore {
         .await
     }
 
+    fn listed(
+        &self,
+        prefix: Option<&Key>,
+        offset: Option<Key>,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix) = (self.clone(), prefix.cloned().unwrap_or_default());
+        let walk = move |dir: &Dir| walk::below(dir, &prefix, offset.as_ref());
+        let listed = async move { store.with_dir(walk).await };
+        listed
+            .map(|listed| match listed {
+                Ok(objects) => stream::iter(objects).map(Ok).boxed(),
+                Err(error) => stream::iter([Err(error)]).boxed(),
+            })
+            .flatten_stream()
+            .boxed()
+    }
+
     async fn with_dir<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Dir) -> Result<T> + Send + 'static,
@@ -261,15 +278,15 @@ impl ObjectStore for FileStore {
     }
 
     fn list(&self, prefix: Option<&Key>) -> BoxStream<'static, Result<ObjectMeta>> {
-        let (store, prefix) = (self.clone(), prefix.cloned().unwrap_or_default());
-        let listed = async move { store.with_dir(move |dir| walk::below(dir, &prefix)).await };
-        listed
-            .map(|listed| match listed {
-                Ok(objects) => stream::iter(objects).map(Ok).boxed(),
-                Err(error) => stream::iter([Err(error)]).boxed(),
-            })
-            .flatten_stream()
-            .boxed()
+        self.listed(prefix, None)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Key>,
+        offset: &Key,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.listed(prefix, Some(offset.clone()))
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Key>) -> Result<ListResult> {

@@ -6,12 +6,13 @@
 //!
 //! Rooms: the local side is [`disk`] (the seam), [`record`] and [`log`], [`ledger`] (the fold of a
 //! journal's records), [`mirror`], [`staging`], [`replica`] (one journal), [`checkpoint`],
-//! [`recover`] and [`datadir`]; the stored side is [`name`], [`codec`], [`cover`], [`store`] and
-//! [`file_store`].
+//! [`recover`] and [`datadir`]; the stored side is [`name`], [`codec`], [`cover`], [`store`],
+//! [`file_store`] and [`cloud`].
 
 mod blocking;
 pub mod checkpoint;
 pub mod clock;
+pub mod cloud;
 pub mod codec;
 pub mod cover;
 pub mod datadir;

@@ -15,6 +15,8 @@
 //! The position salts the checksum, so that what a recycled segment still holds never verifies. The
 //! chain says whether two frames were written one after the other.
 
+mod sane;
+
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 
@@ -307,13 +309,13 @@ pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
     if crc32c::crc32c(bytes.get(8..end)?) != checksum {
         return None;
     }
-    let record = Record::decode(bytes.slice(FRAME_LEN..end)).ok()?;
+    let body = Record::decode(bytes.slice(FRAME_LEN..end)).ok()?.body.filter(sane::is_sane)?;
     Some(Frame {
         position,
         synced: Position(long(16)?),
         chain: word(24)?,
         checksum,
-        body: record.body?,
+        body,
         len: u32::try_from(end.next_multiple_of(8)).ok()?,
     })
 }

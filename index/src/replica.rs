@@ -9,6 +9,7 @@
 //! whose offset a power cut could give to another.
 
 mod append;
+mod jump;
 mod read;
 
 pub use append::{Commit, Content, Entry, Turn};

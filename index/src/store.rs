@@ -5,46 +5,81 @@
 
 mod content;
 mod error;
+mod failure;
+pub mod faulty;
+mod health;
+mod list;
 mod pack;
-mod url;
+mod parts;
+mod registers;
+mod sign;
+mod survey;
+pub(crate) mod url;
 
 pub use content::Content;
-pub use error::StoreError;
+pub use error::{Doing, StoreError};
 pub use pack::{Digest, Source, digest};
+pub use parts::{PART_LEN, PARTS_AT_ONCE, Place};
+pub use survey::Object;
 
 use self::url::{Scheme, StoreUrl};
+use crate::cloud::{self, Surroundings};
 use crate::disk::Disk;
 use crate::file_store::FileStore;
 use crate::name;
-use error::Doing;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path as Key;
-use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
-use protocol::{Codec, Fragment, Journal, Offset};
+use object_store::signer::Signer;
+use object_store::{
+    Attributes, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt,
+};
+use protocol::{Codec, Fragment, LabelSet, Offset};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// One fragment store. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     url: Arc<StoreUrl>,
     objects: Arc<dyn ObjectStore>,
-    /// The same store once more where it is one of files, for what only those need.
-    files: Option<FileStore>,
+    /// The same store once more, for what only its kind has.
+    kind: Kind,
+    /// What each object is put with.
+    attributes: Attributes,
+}
+
+/// What a store is, beside a place of objects.
+#[derive(Debug, Clone)]
+enum Kind {
+    Files(FileStore),
+    Cloud(Arc<dyn Signer>),
+    /// Handed in, such as one in memory.
+    Given,
 }
 
 impl Store {
-    /// The store that a spec names. `files` is the root of `file` stores (`--file-root`).
+    /// The store that a spec names. `files` is the root of `file` stores (`--file-root`); the
+    /// credentials of others are found as their clouds have it, in the environment of the process.
     pub fn new(url: &str, files: Arc<dyn Disk>) -> Result<Self, StoreError> {
+        Store::within(url, files, &Surroundings::of_process())
+    }
+
+    /// As [`new`](Self::new), with credentials from those surroundings.
+    pub fn within(
+        url: &str,
+        files: Arc<dyn Disk>,
+        around: &Surroundings,
+    ) -> Result<Self, StoreError> {
         let url = StoreUrl::parse(url)?;
         match url.scheme {
             Scheme::File => {
                 let files = FileStore::new(files, url.prefix.trim_matches('/'));
                 let objects = Arc::new(files.clone());
-                Ok(Store { url: Arc::new(url), objects, files: Some(files) })
+                let kind = Kind::Files(files);
+                Ok(Store { url: Arc::new(url), objects, kind, attributes: Attributes::new() })
             }
             Scheme::S3 | Scheme::Gs | Scheme::Azure | Scheme::AzureAd => {
-                Err(StoreError::NotBuiltIn { scheme: url.scheme.name(), url: url.text })
+                let cloud::Cloud { objects, signer, attributes } = cloud::open(&url, around)?;
+                Ok(Store { url: Arc::new(url), objects, kind: Kind::Cloud(signer), attributes })
             }
         }
     }
@@ -52,7 +87,17 @@ impl Store {
     /// A store of the URL's prefix and arguments whose objects lie in `objects`, whatever the
     /// scheme: for stores in memory.
     pub fn over(url: &str, objects: Arc<dyn ObjectStore>) -> Result<Self, StoreError> {
-        Ok(Store { url: Arc::new(StoreUrl::parse(url)?), objects, files: None })
+        let url = Arc::new(StoreUrl::parse(url)?);
+        Ok(Store { url, objects, kind: Kind::Given, attributes: Attributes::new() })
+    }
+
+    /// The same store by way of `wrap`: how tests put delays and failures before any store.
+    pub fn through(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore>,
+    ) -> Self {
+        self.objects = wrap(self.objects);
+        self
     }
 
     /// The URL exactly as in the spec.
@@ -63,52 +108,11 @@ impl Store {
     /// Makes the store's own directory, where it is one of files. Others have theirs made by who
     /// runs them, and so does Gazette for files.
     pub async fn create_root(&self) -> Result<(), StoreError> {
-        match &self.files {
-            Some(files) => {
+        match &self.kind {
+            Kind::Files(files) => {
                 files.create_root().await.map_err(|error| self.failed(Doing::Create, "", error))
             }
-            None => Ok(()),
-        }
-    }
-
-    /// The fragments of `journal`, in the order of their keys. Objects that are no fragments are
-    /// skipped (gazette-spec 3.1).
-    pub async fn list(&self, journal: &Journal) -> Result<Vec<Fragment>, StoreError> {
-        let prefix = self.key_text(&format!("{journal}/"));
-        // The rewritten prefix need not end where a directory does.
-        let dir = prefix.rfind('/').map_or("", |end| &prefix[..end]);
-        let dir = self.key_of(dir)?;
-        let listed = self.objects.list(Some(&dir)).try_collect::<Vec<ObjectMeta>>().await;
-        let mut objects = listed.map_err(|error| self.failed(Doing::List, &prefix, error))?;
-        objects.sort_by(|a, b| a.location.cmp(&b.location));
-        let found = objects.iter().filter_map(|object| {
-            let below = object.location.as_ref().strip_prefix(&prefix)?;
-            self.listed(journal, below, object)
-        });
-        Ok(found.collect())
-    }
-
-    fn listed(&self, journal: &Journal, below: &str, object: &ObjectMeta) -> Option<Fragment> {
-        // At least 1: 0 would say that the fragment is not in a store.
-        let mod_time = object.last_modified.timestamp().max(1);
-        let key = &object.location;
-        match name::parse(below) {
-            Ok(named) => {
-                let store = self.url.text.clone();
-                let fragment = named.into_fragment(journal.clone(), store, mod_time);
-                // A fragment says where it lies by its fields alone. One that lies elsewhere (an
-                // offset without its padding, say) could be listed, and never read.
-                let is_there =
-                    name::paths(&fragment).any(|path| self.key_text(&path) == key.as_ref());
-                if !is_there {
-                    tracing::debug!(%key, "skipping an object whose name is not a fragment's own");
-                }
-                is_there.then_some(fragment)
-            }
-            Err(error) => {
-                tracing::debug!(%key, %error, "skipping an object that is no fragment");
-                None
-            }
+            Kind::Cloud(_) | Kind::Given => Ok(()),
         }
     }
 
@@ -118,6 +122,15 @@ impl Store {
     ///
     /// Panics when `from` is not within the fragment or at its end.
     pub async fn open(&self, fragment: &Fragment, from: Offset) -> Result<Content, StoreError> {
+        self.open_by(fragment, from, None).await
+    }
+
+    async fn open_by(
+        &self,
+        fragment: &Fragment,
+        from: Offset,
+        parts: Option<Place>,
+    ) -> Result<Content, StoreError> {
         let span = fragment.span;
         assert!(span.begin() <= from && from <= span.end(), "{from} is not within {span}");
         if from == span.end() {
@@ -125,30 +138,41 @@ impl Store {
         }
         // Compressed bytes are read from the begin, and skipped when decompressed.
         let skipped = if fragment.codec == Codec::None { from.since(span.begin()) } else { 0 };
+        let range = match &parts {
+            Some(_) => Some(GetRange::Bounded(skipped..skipped + parts::PART_LEN)),
+            None => (skipped > 0).then_some(GetRange::Offset(skipped)),
+        };
         for path in name::paths(fragment) {
             let key = self.key_of(&self.key_text(&path))?;
-            if let Some(object) = self.get(fragment, &key, skipped).await? {
-                let start = span.begin().plus(skipped);
-                return Ok(Content::new(self.clone(), fragment.clone(), object, start, from));
+            if let Some(object) = self.get(fragment, &key, range.clone()).await? {
+                let (start, size, got) =
+                    (span.begin().plus(skipped), object.meta.size, object.range.end);
+                let (store, failing) = (self.clone(), path.clone());
+                let told = move |error| store.failed(Doing::Read, &failing, error);
+                let fetched = object.into_stream().map_err(told);
+                let fetched = match parts {
+                    Some(place) => fetched.chain(self.parts(key, got..size, place)).boxed(),
+                    None => fetched.boxed(),
+                };
+                return Ok(Content::of_object(fragment.clone(), fetched, start, from));
             }
         }
         Err(StoreError::Missing { store: self.url.text.clone(), name: name::path(fragment) })
     }
 
-    /// The object without its first `skipped` bytes; `None` when there is none.
+    /// A range of the object, or all; `None` when there is none.
     async fn get(
         &self,
         fragment: &Fragment,
         key: &Key,
-        skipped: u64,
+        range: Option<GetRange>,
     ) -> Result<Option<GetResult>, StoreError> {
-        let range = (skipped > 0).then_some(GetRange::Offset(skipped));
         match self.objects.get_opts(key, GetOptions::new().with_range(range)).await {
             Ok(object) => {
                 check_len(fragment, object.meta.size)?;
                 Ok(Some(object))
             }
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) if failure::is_missing_object(&error) => Ok(None),
             Err(error) => {
                 // A damaged object may end before the range begins, which stores tell apart from
                 // other failures in their own ways.
@@ -176,13 +200,24 @@ impl Store {
         fragment: &Fragment,
         source: Arc<dyn Source>,
     ) -> Result<Fragment, StoreError> {
+        self.put_with(fragment, &LabelSet::default(), source).await
+    }
+
+    /// As [`put`](Self::put), with the journal's registers beside the content where the store keeps
+    /// such: see [`registers`](Self::registers).
+    pub async fn put_with(
+        &self,
+        fragment: &Fragment,
+        registers: &LabelSet,
+        source: Arc<dyn Source>,
+    ) -> Result<Fragment, StoreError> {
         assert!(!fragment.span.is_empty(), "an empty fragment is not stored");
         let path = name::path(fragment);
         let key = self.key_of(&self.key_text(&path))?;
         let meta = match self.find(fragment, &key).await? {
             Some(meta) => meta,
             None => {
-                pack::upload(self, fragment, &key, source).await?;
+                pack::upload(self, fragment, &key, registers, source).await?;
                 let put = self.objects.head(&key).await;
                 put.map_err(|error| self.failed(Doing::Put, key.as_ref(), error))?
             }
@@ -196,6 +231,7 @@ impl Store {
         let failed = |error| self.failed(Doing::Put, key.as_ref(), error);
         let meta = match self.objects.head(key).await {
             Ok(meta) => meta,
+            // Not even whether the bucket is missing: a HEAD has no text. The put will tell.
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
@@ -203,7 +239,7 @@ impl Store {
         if check_len(fragment, meta.size).is_err() {
             return Ok(None);
         }
-        if let Some(files) = &self.files {
+        if let Kind::Files(files) = &self.kind {
             files.settle(key).await.map_err(failed)?;
         }
         Ok(Some(meta))
@@ -213,24 +249,17 @@ impl Store {
     pub async fn delete(&self, fragment: &Fragment) -> Result<(), StoreError> {
         for path in name::paths(fragment) {
             let key = self.key_of(&self.key_text(&path))?;
-            match self.objects.delete(&key).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(self.failed(Doing::Delete, key.as_ref(), error)),
-            }
+            self.delete_key(&key).await?;
         }
         Ok(())
     }
 
-    /// A URL by which the fragment's object can be fetched without this process for `ttl`. That of
-    /// a file store leaves out the file root and holds for ever, as Gazette's does.
-    pub fn signed_url(&self, fragment: &Fragment, _ttl: Duration) -> Result<String, StoreError> {
-        let path = name::path(fragment);
-        match self.url.scheme {
-            Scheme::File => Ok(self.url.file_url(&path)),
-            Scheme::S3 | Scheme::Gs | Scheme::Azure | Scheme::AzureAd => {
-                let (url, scheme) = (self.url.text.clone(), self.url.scheme.name());
-                Err(StoreError::NotBuiltIn { url, scheme })
+    async fn delete_key(&self, key: &Key) -> Result<(), StoreError> {
+        match self.objects.delete(key).await {
+            Err(error) if !failure::is_missing_object(&error) => {
+                Err(self.failed(Doing::Delete, key.as_ref(), error))
             }
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
@@ -248,12 +277,7 @@ impl Store {
     }
 
     fn failed(&self, doing: Doing, key: &str, source: object_store::Error) -> StoreError {
-        StoreError::Failed {
-            store: self.url.text.clone(),
-            doing,
-            key: key.to_owned(),
-            source: Box::new(source),
-        }
+        failure::told(&self.url.text, doing, key, source)
     }
 }
 

@@ -17,7 +17,8 @@ const APPENDS: u64 = 6_000;
 
 fn record(life: u64, number: u64) -> Record {
     let content = Bytes::from(vec![b'x'; 200 + (number % 700) as usize]);
-    let append = Append { life, begin: number as i64, len: 1, content, ..Append::default() };
+    let len = content.len() as u64;
+    let append = Append { life, begin: number as i64, len, content, ..Append::default() };
     Record { body: Some(Body::Append(append)) }
 }
 

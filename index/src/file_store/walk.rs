@@ -5,16 +5,25 @@ use object_store::path::Path as Key;
 use object_store::{Extensions, ListResult, ObjectMeta, Result};
 use std::io;
 
-/// All objects below `prefix`, at any depth. A prefix without a directory has none.
-pub(super) fn below(dir: &Dir, prefix: &Key) -> Result<Vec<ObjectMeta>> {
+/// All objects below `prefix`, at any depth, whose keys come behind `offset`. A prefix without a
+/// directory has none. Directories that can have no such key are not looked into.
+pub(super) fn below(dir: &Dir, prefix: &Key, offset: Option<&Key>) -> Result<Vec<ObjectMeta>> {
+    let is_behind = |key: &Key| offset.is_none_or(|offset| key > offset);
     let mut objects = Vec::new();
     let mut dirs = vec![prefix.clone()];
     while let Some(next) = dirs.pop() {
         let found = within(dir, &next)?;
-        objects.extend(found.objects);
-        dirs.extend(found.common_prefixes);
+        objects.extend(found.objects.into_iter().filter(|object| is_behind(&object.location)));
+        dirs.extend(found.common_prefixes.into_iter().filter(|dir| may_have(dir, offset)));
     }
     Ok(objects)
+}
+
+/// Whether a directory can have keys behind `offset`: it comes behind it, or is one above it.
+fn may_have(dir: &Key, offset: Option<&Key>) -> bool {
+    let Some(offset) = offset else { return true };
+    let begin = format!("{dir}/");
+    begin.as_str() > offset.as_ref() || offset.as_ref().starts_with(&begin)
 }
 
 /// The objects and the directories directly in `prefix`.

@@ -98,6 +98,10 @@ impl Replica {
 }
 
 impl Turn {
+    pub(super) fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
     /// Where the next append begins: the end of the last recorded one.
     pub fn head(&self) -> Offset {
         self.replica.state().ledger.head

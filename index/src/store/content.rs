@@ -1,13 +1,11 @@
 //! The decompressed and checked bytes of a stored fragment, as a stream.
 
-use super::error::Doing;
-use super::{Store, StoreError};
+use super::StoreError;
 use crate::codec::{Decoder, Step};
 use crate::name;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
-use object_store::GetResult;
 use protocol::{Fragment, Offset, Sum};
 use sha1::{Digest, Sha1};
 use std::pin::Pin;
@@ -26,19 +24,18 @@ impl Content {
         Content { chunks: stream::empty().boxed() }
     }
 
-    /// The bytes at `from` and after, of an object that was fetched from offset `start` on.
-    pub(super) fn new(
-        store: Store,
+    /// The fragment's bytes from `from` on, out of those of its object as they lie in the store.
+    /// `fetched` begins with the object, or, where that is not compressed, with the byte of offset
+    /// `start`. What comes is checked as [`Store::open`](super::Store::open) says.
+    pub fn of_object(
         fragment: Fragment,
-        object: GetResult,
+        fetched: BoxStream<'static, Result<Bytes, StoreError>>,
         start: Offset,
         from: Offset,
     ) -> Self {
         let decoder = Decoder::new(fragment.codec);
         let sum = (start == fragment.span.begin()).then(Sha1::new);
-        let fetched = object.into_stream();
-        let reading =
-            Reading { store, fragment, fetched, decoder, at: start, from, sum, last: None };
+        let reading = Reading { fragment, fetched, decoder, at: start, from, sum, last: None };
         let chunks = stream::unfold(Some(reading), |reading| async {
             let mut reading = reading?;
             match reading.next().await {
@@ -67,9 +64,8 @@ impl std::fmt::Debug for Content {
 
 /// A stored fragment while it is read.
 struct Reading {
-    store: Store,
     fragment: Fragment,
-    fetched: BoxStream<'static, object_store::Result<Bytes>>,
+    fetched: BoxStream<'static, Result<Bytes, StoreError>>,
     decoder: Decoder,
     /// The offset of the next decompressed byte.
     at: Offset,
@@ -103,10 +99,7 @@ impl Reading {
     async fn fetch(&mut self) -> Result<(), StoreError> {
         match self.fetched.next().await {
             Some(Ok(chunk)) => self.decoder.feed(chunk),
-            Some(Err(error)) => {
-                let name = name::path(&self.fragment);
-                return Err(self.store.failed(Doing::Read, &name, error));
-            }
+            Some(Err(error)) => return Err(error),
             None => self.decoder.finish(),
         }
         Ok(())

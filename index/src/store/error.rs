@@ -8,16 +8,41 @@ use std::io;
 pub enum StoreError {
     #[error("invalid store URL {url}: {reason}")]
     Url { url: String, reason: String },
-    #[error("store {url}: scheme {scheme} is not built in yet")]
-    NotBuiltIn { url: String, scheme: &'static str },
+    /// The store can't be opened with what is known: a region or credentials are missing.
+    #[error("store {store}: {reason}")]
+    Setup { store: String, reason: String },
     /// The store's `find` and `replace`, or its prefix, make a path that no object can have.
     #[error("store {store}: {key} can be no object's key: {source}")]
     Key { store: String, key: String, source: object_store::path::Error },
-    #[error("store {store}: {doing} {key}: {source}")]
-    Failed { store: String, doing: Doing, key: String, source: Box<object_store::Error> },
+    /// The store did not do it, this time. `detail` is its answer, in one line.
+    #[error("store {store}: {doing} {key}: {detail}")]
+    Failed {
+        store: String,
+        doing: Doing,
+        key: String,
+        detail: String,
+        source: Box<object_store::Error>,
+    },
+    /// The credentials are none, wrong, or not for this.
+    #[error(
+        "store {store}: {doing} {key} is refused ({detail}): check the credentials that the \
+             broker has, and what they may do there"
+    )]
+    Refused { store: String, doing: Doing, key: String, detail: String },
+    #[error("store {store}: its bucket is not there ({detail}): create it, or correct the URL")]
+    NoBucket { store: String, detail: String },
+    /// A URL could not be signed.
+    #[error("store {store}: a URL can't be signed: {detail}")]
+    Unsigned { store: String, detail: String },
+    /// A health check found what it did not expect.
+    #[error("store {store} is not healthy: {detail}")]
+    Unhealthy { store: String, detail: String },
     /// A fragment that was listed or put is not there.
     #[error("store {store} has no {name}")]
     Missing { store: String, name: String },
+    /// A fragment could not be fetched by the URL that a broker gave for it.
+    #[error("fragment {name} can't be fetched by its URL: {detail}")]
+    Unfetched { name: String, detail: String },
     /// A fragment's object does not hold what its name says; `offset` is where it was noticed.
     #[error("fragment {name} is damaged at offset {offset}: {reason}")]
     Damaged { name: String, offset: Offset, reason: String },
@@ -37,6 +62,7 @@ pub enum Doing {
     Read,
     Put,
     Delete,
+    Sign,
 }
 
 impl std::fmt::Display for Doing {
@@ -47,6 +73,7 @@ impl std::fmt::Display for Doing {
             Doing::Read => "reading",
             Doing::Put => "putting",
             Doing::Delete => "deleting",
+            Doing::Sign => "signing for",
         })
     }
 }
@@ -56,11 +83,16 @@ impl StoreError {
     /// took its place is read then.
     pub fn remedy(&self) -> Remedy {
         match self {
-            StoreError::Url { .. } | StoreError::NotBuiltIn { .. } | StoreError::Key { .. } => {
-                Remedy::Fix
-            }
+            StoreError::Url { .. }
+            | StoreError::Setup { .. }
+            | StoreError::Key { .. }
+            | StoreError::Refused { .. }
+            | StoreError::NoBucket { .. } => Remedy::Fix,
+            StoreError::Unsigned { .. } | StoreError::Unhealthy { .. } => Remedy::Later,
             StoreError::Failed { source, .. } => remedy_of(source),
-            StoreError::Missing { .. } | StoreError::Source { .. } => Remedy::Later,
+            StoreError::Missing { .. }
+            | StoreError::Unfetched { .. }
+            | StoreError::Source { .. } => Remedy::Later,
             StoreError::Damaged { .. } | StoreError::Changed { .. } => Remedy::Lost,
         }
     }

@@ -2,15 +2,16 @@
 //! compress and upload them in parts.
 
 use super::error::Doing;
-use super::{Store, StoreError};
+use super::{Store, StoreError, failure};
 use crate::blocking::off_thread;
 use crate::codec::Compressor;
 use bytes::Bytes;
 use object_store::path::Path as Key;
 use object_store::{
-    Attribute, Attributes, MultipartUpload, ObjectStore, PutMultipartOptions, PutOptions,
+    Attribute, Attributes, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,
+    PutMultipartOptions, PutOptions,
 };
-use protocol::{Codec, Fragment, Offset, Span, Sum};
+use protocol::{Codec, Fragment, LabelSet, Offset, Span, Sum};
 use sha1::{Digest as _, Sha1};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -69,15 +70,14 @@ pub(super) async fn upload(
     store: &Store,
     fragment: &Fragment,
     key: &Key,
+    registers: &LabelSet,
     source: Arc<dyn Source>,
 ) -> Result<(), StoreError> {
     let failed = |error| store.failed(Doing::Put, key.as_ref(), error);
-    let attributes = attributes(fragment.codec);
+    let attributes = attributes(store, fragment.codec, registers);
     let (packer, first) = Packer::new(fragment, source).part().await?;
     let Some(packer) = packer else {
-        let options = PutOptions { attributes, ..PutOptions::default() };
-        let put = store.objects.put_opts(key, first.into(), options).await;
-        return put.map(|_| ()).map_err(failed);
+        return put_once(store, key, first, attributes).await.map_err(failed);
     };
     let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
     let mut upload = store.objects.put_multipart_opts(key, options).await.map_err(failed)?;
@@ -88,6 +88,37 @@ pub(super) async fn upload(
         tracing::debug!(%key, %error, "parts of an abandoned upload stay in the store");
     }
     uploaded
+}
+
+/// Puts an object of one part, unless there is one: replicas put the same content at the same time.
+///
+/// What lies there and is short was left by a power cut under Gazette's file store, and is put
+/// again over it. A store that knows no such condition gets the object without.
+async fn put_once(
+    store: &Store,
+    key: &Key,
+    body: Bytes,
+    attributes: Attributes,
+) -> object_store::Result<()> {
+    use object_store::Error;
+    let put = |mode| {
+        let options = PutOptions { mode, attributes: attributes.clone(), ..PutOptions::default() };
+        store.objects.put_opts(key, body.clone().into(), options)
+    };
+    match put(PutMode::Create).await {
+        Ok(_) => Ok(()),
+        Err(Error::AlreadyExists { .. }) => {
+            let there = store.objects.head(key).await?;
+            if there.size == body.len() as u64 {
+                return Ok(());
+            }
+            put(PutMode::Overwrite).await.map(|_| ())
+        }
+        Err(error) if failure::is_not_supported(&error) => {
+            put(PutMode::Overwrite).await.map(|_| ())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Uploads each part while the next one is packed.
@@ -110,12 +141,18 @@ async fn upload_parts(
     upload.complete().await.map(|_| ()).map_err(&failed)
 }
 
-/// Stores that undo gzip on the way out know by this which objects to undo (gazette-spec 3.7).
-fn attributes(codec: Codec) -> Attributes {
+/// What an object is put with: what its store wants, the journal's registers, and the codec that
+/// stores undo which undo gzip on the way out (gazette-spec 3.7).
+fn attributes(store: &Store, codec: Codec, registers: &LabelSet) -> Attributes {
+    let mut attributes = store.attributes.clone();
+    super::registers::note(registers, &mut attributes);
     match codec {
-        Codec::GzipOffload => Attributes::from_iter([(Attribute::ContentEncoding, "gzip")]),
-        Codec::None | Codec::Gzip | Codec::Zstandard | Codec::Snappy => Attributes::new(),
+        Codec::GzipOffload => {
+            attributes.insert(Attribute::ContentEncoding, "gzip".into());
+        }
+        Codec::None | Codec::Gzip | Codec::Zstandard | Codec::Snappy => {}
     }
+    attributes
 }
 
 /// A fragment's bytes on their way through a compressor.

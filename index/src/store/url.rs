@@ -3,13 +3,14 @@
 
 use super::StoreError;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use std::collections::BTreeMap;
 use url::Url;
 
 /// What would be read as something else in the path of a URL.
 const PATH_ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'?').add(b'#');
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(crate) enum Scheme {
     File,
     S3,
     Gs,
@@ -43,14 +44,18 @@ impl Scheme {
 
 /// A valid store URL, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StoreUrl {
+pub(crate) struct StoreUrl {
     /// Exactly as it was given.
     pub text: String,
     pub scheme: Scheme,
+    /// Bucket, container or tenant; empty for files.
+    pub host: String,
     /// The path without its first slash, percent-decoded: empty, or ending in a slash.
     pub prefix: String,
     find: String,
     replace: String,
+    /// The arguments that only the scheme knows, by their names in lower case.
+    arguments: BTreeMap<String, String>,
 }
 
 impl StoreUrl {
@@ -77,9 +82,29 @@ impl StoreUrl {
         if path.split('/').any(|part| matches!(part, "." | "..")) {
             return Err(invalid("its path must be clean".into()));
         }
-        let (find, replace) = rewriting(&url, scheme).map_err(invalid)?;
+        let mut arguments = arguments(&url, scheme).map_err(invalid)?;
         let prefix = path.strip_prefix('/').unwrap_or(&path).to_owned();
-        Ok(StoreUrl { text: text.to_owned(), scheme, prefix, find, replace })
+        Ok(StoreUrl {
+            text: text.to_owned(),
+            scheme,
+            host: url.host_str().unwrap_or_default().to_owned(),
+            prefix,
+            find: arguments.remove("find").unwrap_or_default(),
+            replace: arguments.remove("replace").unwrap_or_default(),
+            arguments,
+        })
+    }
+
+    /// The value of an argument of the scheme; an empty one is as if it was not given.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Account and container of an `azure-ad` store.
+    pub fn account_and_container(&self) -> Option<(&str, &str)> {
+        let mut parts = self.prefix.split('/');
+        let (account, container) = (parts.next()?, parts.next()?);
+        (!account.is_empty() && !container.is_empty()).then_some((account, container))
     }
 
     /// What each key of the store begins with. A file store's objects are keyed below its own
@@ -102,6 +127,16 @@ impl StoreUrl {
         }
     }
 
+    /// The path that is rewritten to `path`; `None` where no such is found.
+    pub fn restore(&self, path: &str) -> Option<String> {
+        let restored = match self.replace.is_empty() {
+            true => None,
+            false => Some(path.replacen(&self.replace, &self.find, 1)),
+        };
+        let mut candidates = restored.into_iter().chain([path.to_owned()]);
+        candidates.find(|candidate| self.rewrite(candidate) == path)
+    }
+
     /// The URL of an object of a file store, without the root that the store's process knows.
     pub fn file_url(&self, path: &str) -> String {
         let path = format!("{}{}", self.prefix, self.rewrite(path));
@@ -109,22 +144,21 @@ impl StoreUrl {
     }
 }
 
-/// The arguments `find` and `replace`. Names are of either case, and unknown ones an error.
-fn rewriting(url: &Url, scheme: Scheme) -> Result<(String, String), String> {
-    let (mut find, mut replace) = (None, None);
+/// All arguments. Names are of either case, and unknown ones an error.
+fn arguments(url: &Url, scheme: Scheme) -> Result<BTreeMap<String, String>, String> {
+    let mut arguments = BTreeMap::new();
     for (name, value) in url.query_pairs() {
         let name = name.to_ascii_lowercase();
-        let place = match name.as_str() {
-            "find" => &mut find,
-            "replace" => &mut replace,
-            known if scheme.arguments().contains(&known) => continue,
-            _ => return Err(format!("unknown argument {name}")),
-        };
-        if place.replace(value.into_owned()).is_some() {
+        let is_known = matches!(name.as_str(), "find" | "replace")
+            || scheme.arguments().contains(&name.as_str());
+        if !is_known {
+            return Err(format!("unknown argument {name}"));
+        }
+        if arguments.insert(name.clone(), value.into_owned()).is_some() {
             return Err(format!("argument {name} is given twice"));
         }
     }
-    Ok((find.unwrap_or_default(), replace.unwrap_or_default()))
+    Ok(arguments)
 }
 
 #[cfg(test)]
@@ -175,11 +209,25 @@ mod tests {
             ("file:///?region=x", "unknown argument region"),
             ("gs://bucket/?acl=x", "unknown argument acl"),
             ("file:///?find=a&FIND=b", "given twice"),
+            ("s3://bucket/?region=a&Region=b", "given twice"),
         ];
         for (text, expected) in cases {
             let error = StoreUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains(text), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn arguments_of_a_scheme() {
+        let url = StoreUrl::parse("s3://bucket/a/?Profile=p&region=&find=x&ACL=private").unwrap();
+        assert_eq!((url.host.as_str(), url.argument("profile")), ("bucket", Some("p")));
+        assert_eq!(url.argument("acl"), Some("private"));
+        // Case: empty, absent, and those that are no business of the scheme.
+        for name in ["region", "endpoint", "find"] {
+            assert_eq!(url.argument(name), None, "{name}");
+        }
+        let url = StoreUrl::parse("azure-ad://tenant/account/container/a/").unwrap();
+        assert_eq!(url.account_and_container(), Some(("account", "container")));
     }
 
     #[test]
@@ -195,6 +243,24 @@ mod tests {
         ];
         for (text, path, expected) in cases {
             assert_eq!(StoreUrl::parse(text).unwrap().rewrite(path), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rewritten_path_is_restored_where_that_leads_back() {
+        let cases = [
+            ("file:///", "a/b", Some("a/b")),
+            ("file:///?find=a/&replace=x/", "x/b", Some("a/b")),
+            // Case: not a path that was rewritten.
+            ("file:///?find=a/&replace=x/", "c/d", Some("c/d")),
+            // Case: no path leads there.
+            ("file:///?find=a/&replace=x/", "a/b", None),
+            // Case: what was left out can't be known; what had nothing to leave out can.
+            ("file:///?find=a/&replace=", "b/c", Some("b/c")),
+        ];
+        for (text, path, expected) in cases {
+            let url = StoreUrl::parse(text).unwrap();
+            assert_eq!(url.restore(path).as_deref(), expected, "{text} {path}");
         }
     }
 

@@ -1,16 +1,12 @@
 //! A broker that does nothing: it reads each Append to its end, and answers with an empty message.
 //! What is left is what the wire costs; `scripts/bench` sets appends to journals against it.
 //!
-//! The connections are served as the broker serves its own (`server/connection.rs`), under the same
-//! limits. It prints `ready: URL` when it listens, and ends when its standard input does.
+//! The connections are served as the broker serves its own, under the same limits. It prints
+//! `ready: URL` when it listens, and ends when its standard input does.
 
-#[allow(dead_code, reason = "the broker's file, of which this needs a part")]
-#[path = "../src/server/limits.rs"]
-mod limits;
-
+use broker::server::{MESSAGE_LEN_MAX, http2_builder};
 use futures::stream::Empty;
-use hyper::server::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use protocol::wire::gazette::journal_server::{Journal, JournalServer};
 use protocol::wire::gazette::{
@@ -75,21 +71,10 @@ impl Journal for Null {
 }
 
 async fn serve(stream: TcpStream) {
-    let service = JournalServer::new(Null).max_decoding_message_size(limits::MESSAGE_LEN_MAX);
-    let mut builder = http2::Builder::new(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .keep_alive_interval(limits::KEEP_ALIVE)
-        .keep_alive_timeout(limits::KEEP_ALIVE_ANSWER_MAX)
-        .max_header_list_size(limits::HEAD_LEN_MAX)
-        .max_concurrent_streams(limits::STREAMS_MAX)
-        .max_pending_accept_reset_streams(limits::CANCELLED_MAX)
-        .initial_stream_window_size(limits::STREAM_WINDOW)
-        .initial_connection_window_size(limits::CONNECTION_WINDOW)
-        .max_frame_size(limits::FRAME_LEN_MAX)
-        .max_send_buf_size(limits::SEND_BUFFER);
+    let service = JournalServer::new(Null).max_decoding_message_size(MESSAGE_LEN_MAX);
     // A client that hangs up is the usual end.
-    let _ = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).await;
+    let service = TowerToHyperService::new(service);
+    let _ = http2_builder().serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn accept(listener: TcpListener) -> std::io::Result<()> {

@@ -13,24 +13,27 @@
 //! Staging comes first, so that a slow client holds nothing but its own bytes. What is dropped
 //! before `Recorded` never happened; what is dropped after it happens all the same.
 
+mod ahead;
 mod budget;
 mod check;
+mod pace;
 mod stage;
 mod suspend;
 
 pub use budget::Budget;
+pub(crate) use pace::Allowance;
 pub(crate) use stage::Staging;
 pub use stage::{Connection, Stager};
 
 use crate::blocking::off_thread;
 use crate::resolve::is_suspended;
-use crate::{Ask, Broker, Error, Resolution, Served};
+use crate::{Broker, Error, Resolution, Served};
 use bytes::Bytes;
 use check::Verdict;
 use client::{Durability, Writer};
 use index::{Commit, Content, DataDir, Entry, Turn};
 use protocol::request::{AppendRequest, AppendSuspend};
-use protocol::{Codec, Header, LabelSet, Life, Offset, Selector, Span, Sum, SuspendLevel};
+use protocol::{Codec, LabelSet, Life, Offset, Selector, Span, Sum, SuspendLevel};
 use stage::Held as Room;
 use std::sync::Arc;
 
@@ -83,6 +86,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// Bytes a second that the journal takes at most, if that is limited: by its spec, or by the
+    /// broker for all of them.
+    fn rate_max(&self) -> Option<u64> {
+        let spec = u64::try_from(self.served.entry().spec.max_append_rate).unwrap_or(0);
+        let rates = [spec, self.broker.shared.config.append_rate_max];
+        rates.into_iter().filter(|rate| *rate > 0).min()
+    }
+
     fn is_disk(&self) -> bool {
         let durability = self.terms.durability.unwrap_or(self.broker.shared.config.durability);
         durability == Durability::Disk
@@ -90,9 +101,15 @@ impl Target {
 }
 
 /// Content that is complete. Nothing is decided yet.
+///
+/// In a box, since every step hands it on, and would move it as often.
 #[derive(Debug)]
-pub struct Staged {
-    target: Target,
+pub struct Staged(Box<Whole>);
+
+/// An append with all that it brings.
+#[derive(Debug)]
+struct Whole {
+    target: Box<Target>,
     content: Content,
     sum: Option<Sum>,
     /// The room that the content takes, given back when the append is over.
@@ -128,7 +145,7 @@ pub struct Sent {
 /// An append that happens, whoever still waits for it. The next one has the turn.
 #[derive(Debug)]
 pub struct Recorded {
-    target: Target,
+    target: Box<Target>,
     sum: Option<Sum>,
     registers: LabelSet,
     outcome: Outcome,
@@ -156,8 +173,6 @@ pub struct Committed {
     /// The writer's sequence was there already: `span` is that of the first time.
     pub is_repeated: bool,
     pub durability: Durability,
-    /// For the answer: who appended, at a revision no older than the append.
-    pub header: Header,
 }
 
 impl Broker {
@@ -171,12 +186,11 @@ impl Broker {
         terms: Terms,
         connection: &Arc<Connection>,
     ) -> Result<Stager, Error> {
-        let resolution = self.resume(resolution, terms.suspend).await?;
-        let served = resolution.served()?.clone();
+        let served = self.resumed(resolution, terms.suspend).await?;
         suspend::check(&served, &terms)?;
-        let target = Target { broker: self.clone(), served, terms };
+        let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
-        Ok(Stager::new(target, connection.clone()))
+        Ok(Stager::new(target, connection))
     }
 
     /// Appends content that is complete and in memory.
@@ -186,8 +200,7 @@ impl Broker {
         terms: Terms,
         content: Bytes,
     ) -> Result<Committed, Error> {
-        let resolution = self.resume(resolution, terms.suspend).await?;
-        let served = resolution.served()?.clone();
+        let served = self.resumed(resolution, terms.suspend).await?;
         suspend::check(&served, &terms)?;
         self.append_to(served, terms, content).await
     }
@@ -200,8 +213,11 @@ impl Broker {
         terms: Terms,
         content: Bytes,
     ) -> Result<Committed, Error> {
-        let target = Target { broker: self.clone(), served, terms };
+        let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
+        if let Some(rate) = target.rate_max() {
+            Box::pin(pace::pay(&target.served, content.len() as u64, rate)).await;
+        }
         Staged::whole(target, content)?.commit().await
     }
 
@@ -210,19 +226,23 @@ impl Broker {
         self.shared.staging.connection()
     }
 
-    /// A journal that is suspended in full is resumed by an append that says so, and goes on at
-    /// the offset at which it was suspended.
-    async fn resume(
+    /// The journal of an append. One that is suspended is resumed by an append that says so, and
+    /// goes on at the offset at which it was suspended.
+    async fn resumed(
         &self,
         resolution: Resolution,
         suspend: AppendSuspend,
-    ) -> Result<Resolution, Error> {
-        let Some(served) = &resolution.served else { return Ok(resolution) };
-        if suspend::level(served) == SuspendLevel::None || suspend != AppendSuspend::Resume {
-            return Ok(resolution);
+    ) -> Result<Arc<Served>, Error> {
+        match &resolution.served {
+            Some(served)
+                if suspend == AppendSuspend::Resume
+                    && suspend::level(served) != SuspendLevel::None =>
+            {
+                Box::pin(self.resume_journal(served)).await?;
+                self.resolve_now(&resolution.journal).served().cloned()
+            }
+            _ => resolution.served().cloned(),
         }
-        self.resume_journal(served).await?;
-        self.resolve(&Ask::new(resolution.journal)).await
     }
 }
 
@@ -230,9 +250,9 @@ impl Staged {
     /// Takes the journal's writer turn. Waits for the first listing of a journal without local
     /// records, since until then nobody knows where it ends.
     pub async fn hold(self) -> Result<Held, Error> {
-        let served = &self.target.served;
+        let served = &self.0.target.served;
         if !served.is_known() {
-            served.stored().wait_listed(served).await?;
+            Box::pin(self.0.target.broker.wait_listed(served)).await?;
         }
         let turn = served.replica().turn().await;
         Ok(Held { staged: self, turn })
@@ -240,6 +260,13 @@ impl Staged {
 
     /// The whole rest of the way.
     pub async fn commit(self) -> Result<Committed, Error> {
+        let counted = self.0.target.broker.metrics().begin_commit();
+        let committed = self.decide().await;
+        counted.end(committed.as_ref().ok());
+        committed
+    }
+
+    async fn decide(self) -> Result<Committed, Error> {
         let checked = self.hold().await?.synced().await?.check()?;
         checked.send().await?.record().await?.committed().await
     }
@@ -247,10 +274,17 @@ impl Staged {
 
 impl Held {
     /// Brings the replicas to one head. Alone there is nobody to agree with, but a journal that
-    /// was suspended goes on no lower than it stopped.
-    pub async fn synced(self) -> Result<Synced, Error> {
-        suspend::skip_to_suspended(&self.staged.target, &self.turn)?;
-        suspend::suspend(&self.staged.target, &self.turn).await?;
+    /// was suspended goes on no lower than it stopped, and one that is behind its store where the
+    /// append says so.
+    pub async fn synced(mut self) -> Result<Synced, Error> {
+        let target = &self.staged.0.target;
+        check::registers(target, &self.turn)?;
+        if ahead::is_behind(target, &self.turn) {
+            Box::pin(ahead::follow(target, &mut self.turn)).await?;
+        }
+        if target.terms.suspend.suspends() {
+            Box::pin(suspend::suspend(target, &self.turn)).await?;
+        }
         Ok(Synced { held: self })
     }
 }
@@ -259,7 +293,8 @@ impl Synced {
     /// Decides, by what is true under the turn.
     pub fn check(self) -> Result<Checked, Error> {
         let held = self.held;
-        let verdict = check::under_turn(&held.staged.target, &held.turn, &held.staged.content)?;
+        let Whole { target, content, .. } = &*held.staged.0;
+        let verdict = check::under_turn(target, &held.turn, content)?;
         Ok(Checked { held, verdict })
     }
 }
@@ -275,7 +310,7 @@ impl Sent {
     /// Writes the append into the commit log and gives the turn to the next one.
     pub async fn record(self) -> Result<Recorded, Error> {
         let Checked { held: Held { staged, turn }, verdict } = self.checked;
-        let Staged { target, content, sum, room } = staged;
+        let Whole { target, content, sum, room } = *staged.0;
         let (registers, outcome) = match verdict {
             Verdict::Repeated(span) => (turn.registers(), Outcome::Old(span, true)),
             Verdict::Nothing(head) => (turn.registers(), Outcome::Old(Span::at(head, 0), false)),
@@ -298,7 +333,7 @@ async fn record(data: &Arc<DataDir>, mut turn: Turn, entry: Entry) -> Result<Com
         Content::Staged(_) => {
             let data = data.clone();
             let recorded = off_thread(move || data.prepare_log().and_then(|()| turn.record(entry)));
-            return Ok(recorded.await?);
+            return Ok(Box::pin(recorded).await?);
         }
     };
     let again = Entry {
@@ -315,7 +350,7 @@ async fn record(data: &Arc<DataDir>, mut turn: Turn, entry: Entry) -> Result<Com
                 Ok(()) => turn.record(again),
                 Err(_) => Err(error),
             });
-            Ok(recorded.await?)
+            Ok(Box::pin(recorded).await?)
         }
         recorded => Ok(recorded?),
     }
@@ -335,7 +370,7 @@ impl Recorded {
                 Err(error) => return Err(error.into()),
             },
             Outcome::Old(span, is_repeated) => {
-                target.broker.published(&target.served, span.end(), is_disk).await?;
+                Box::pin(target.broker.published(&target.served, span.end(), is_disk)).await?;
                 (span, is_repeated)
             }
         };
@@ -347,7 +382,6 @@ impl Recorded {
             registers: self.registers,
             is_repeated,
             durability: if is_disk { Durability::Disk } else { Durability::Memory },
-            header: target.broker.resolve_now(target.served.journal()).header,
         })
     }
 }

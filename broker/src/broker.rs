@@ -5,7 +5,9 @@ use crate::backing::{FileBacking, KEY_SPACE};
 use crate::blocking::off_thread;
 use crate::driver::Drivers;
 use crate::evict::Unfreed;
-use crate::read::Remote;
+use crate::listings::Listings;
+use crate::metrics::Metrics;
+use crate::read::{Readers, Remote};
 use crate::stores::Stores;
 use crate::{Error, Served, limits};
 use client::{Durability, Stat};
@@ -17,7 +19,7 @@ use protocol::{Journal, Life, ProcessId, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 /// What a broker is opened with: the seams to the world, and its limits.
 #[derive(Clone, Debug)]
@@ -39,6 +41,11 @@ pub struct Config {
     pub append_max: u64,
     /// Bytes of unfinished appends on disk, of all connections.
     pub staged_max: u64,
+    /// Bytes a second that each journal takes at most; 0 is no limit beside that of its spec.
+    pub append_rate_max: u64,
+    /// Bytes a second that a client must send at least while its append is under way, by at most a
+    /// second of rest; 0 asks for nothing but an end of pauses.
+    pub append_rate_min: u64,
     /// Stores that are handed in rather than opened by their URL: those in memory.
     pub stores: Vec<Store>,
 }
@@ -73,6 +80,8 @@ impl Config {
             space: index::Options::default(),
             append_max: limits::APPEND_MAX,
             staged_max: limits::STAGED_MAX,
+            append_rate_max: 0,
+            append_rate_min: 0,
             stores: Vec::new(),
         }
     }
@@ -99,14 +108,16 @@ pub(crate) struct Shared {
     pub unfreed: Unfreed,
     /// Stored fragments that readers are in the middle of.
     pub remote: Remote,
+    pub readers: Readers,
     served: RwLock<BTreeMap<Journal, Arc<Served>>>,
     /// One creation or deletion at a time, so that key space and data directory stay in step.
     pub changing: tokio::sync::Mutex<()>,
     pub census: watch::Sender<u64>,
-    /// A journal was created, and its stores are to be listed.
-    pub listings: Notify,
+    /// Journals whose stores are to be listed soon.
+    pub listings: Listings,
     closing: watch::Sender<bool>,
     drivers: Mutex<Option<Drivers>>,
+    pub metrics: Arc<Metrics>,
 }
 
 impl Broker {
@@ -119,10 +130,11 @@ impl Broker {
         let (keys, data, recovered) = off_thread(move || open_local(&opening)).await?;
         let process = ProcessId::new("local", format!("{:016x}", keys.identity().member_id))?;
         let shared = Shared {
-            stores: Stores::new(config.files.clone(), &config.stores),
+            stores: Stores::new(config.files.clone(), &config.stores, config.entropy),
             staging: Staging::new(config.staged_max),
             unfreed: Unfreed::default(),
             remote: Remote::default(),
+            readers: Readers::default(),
             config,
             keys: Arc::new(keys),
             data,
@@ -131,9 +143,10 @@ impl Broker {
             served: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
             census: watch::Sender::new(0),
-            listings: Notify::new(),
+            listings: Listings::default(),
             closing: watch::Sender::new(false),
             drivers: Mutex::new(None),
+            metrics: Arc::default(),
         };
         let broker = Broker { shared: Arc::new(shared) };
         broker.make_file_root().await;
@@ -204,7 +217,7 @@ impl Broker {
     /// Waits until the end of the journal is known.
     pub(crate) async fn known(&self, served: &Served) -> Result<(), Error> {
         if !served.is_known() {
-            served.stored().wait_listed(served).await?;
+            self.wait_listed(served).await?;
         }
         Ok(())
     }
@@ -243,6 +256,11 @@ impl Broker {
         self.shared.staging.used()
     }
 
+    /// What is counted here.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
+    }
+
     /// A number that changes with each creation and deletion.
     pub fn census(&self) -> watch::Receiver<u64> {
         self.shared.census.subscribe()
@@ -250,8 +268,7 @@ impl Broker {
 
     /// A number in 0..=1023 by which a journal's listings are moved in time, apart from others'.
     pub(crate) fn spread(&self, life: Life) -> u32 {
-        let mixed = (life.get() ^ self.shared.config.entropy).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        u32::try_from(mixed >> 54).expect("ten bits are left")
+        crate::stores::spread(life.get() ^ self.shared.config.entropy)
     }
 
     /// The default store is a directory of ours, so it is made; others have to be there.

@@ -6,89 +6,60 @@
 mod append;
 mod fault;
 mod heads;
+mod journal;
+mod operate;
 mod status;
 
+use crate::Error;
 use crate::gazette::call_error;
-use crate::server::caller::Caller;
-use crate::specs::{Deleted, Purge};
-use crate::{Error, Served};
-use cluster::Expect;
+use crate::server::caller::{Caller, Visitor};
+use crate::specs::Deleted;
+use client::token::Capability;
 use fault::fault_of;
 use protocol::wire::courant::courant_server::Courant as Service;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, CreateRequest, CreateResponse, DeleteRequest, DeleteResponse,
-    HeadsRequest, HeadsResponse, StatusRequest, StatusResponse, SyncRequest, SyncResponse,
+    AppendRequest, AppendResponse, ChangedTemplate, CreateRequest, CreateResponse, DeleteRequest,
+    DeleteResponse, DeleteTemplateRequest, HeadsRequest, HeadsResponse, PruneRequest,
+    PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest, SyncResponse,
+    TemplatesRequest, TemplatesResponse,
 };
-use protocol::{Journal, Offset, Status};
-use std::sync::Arc;
 use tonic::{Request, Response, Streaming};
 
 type Answer<T> = Result<Response<T>, tonic::Status>;
 
 /// The service, for the requests of one connection.
 pub struct Courant {
-    caller: Caller,
+    visitor: Visitor,
 }
 
 impl Courant {
-    pub fn new(caller: Caller) -> Self {
-        Courant { caller }
+    pub fn new(visitor: Visitor) -> Self {
+        Courant { visitor }
     }
 
-    fn served(&self, name: &str) -> Result<Arc<Served>, Error> {
-        let journal = Journal::new(name)?;
-        let served = self.caller.broker.served(&journal);
-        served.ok_or(Error::Unresolved { journal, status: Status::JournalNotFound })
-    }
-
-    /// Makes all below the offset durable; answers how far the journal is then.
-    async fn sync_below(&self, request: &SyncRequest) -> Result<Offset, Error> {
-        let served = self.served(&request.journal)?;
-        self.caller.broker.sync(&served, Offset::new(request.offset)?).await?;
-        Ok(served.replica().synced())
-    }
-
-    async fn create_by_template(&self, request: &CreateRequest) -> Result<CreateResponse, Error> {
-        let (served, created) = self.caller.broker.create(&Journal::new(&request.journal)?).await?;
-        let head = Some(heads::head(served.stat()));
-        Ok(CreateResponse { head, created, ..CreateResponse::default() })
-    }
-
-    async fn delete_as(&self, request: &DeleteRequest) -> Result<Deleted, Error> {
-        let journal = Journal::new(&request.journal)?;
-        let purge = if request.purge { Purge::Objects } else { Purge::Keep };
-        match (request.dry_run, purge) {
-            (true, Purge::Objects) => self.caller.broker.would_purge(&journal).await,
-            (true, Purge::Keep) => self.served(&request.journal).map(|_| Deleted::default()),
-            (false, purge) => {
-                let expect = expected(request.expect_mod_revision)?;
-                self.caller.broker.delete(&journal, expect, purge).await
-            }
-        }
-    }
-}
-
-/// 0 deletes whatever is there.
-fn expected(mod_revision: i64) -> Result<Expect, Error> {
-    match mod_revision {
-        0 => Ok(Expect::Any),
-        1.. => Ok(Expect::At(mod_revision)),
-        _ => {
-            let reason = format!("invalid expect_mod_revision ({mod_revision}; expected >= 0)");
-            Err(protocol::Invalid::new(reason).into())
-        }
+    /// The caller of a request about the broker as a whole, which no journal's token allows.
+    fn admit_to_all<T>(
+        &self,
+        request: &Request<T>,
+        needed: Capability,
+    ) -> Result<Caller, tonic::Status> {
+        let caller = self.visitor.admit(request, needed)?;
+        caller.grant.check_all().map_err(|refused| call_error(refused.into()))?;
+        Ok(caller)
     }
 }
 
 #[tonic::async_trait]
 impl Service for Courant {
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
+        let caller = self.visitor.admit(&request, Capability::APPEND)?;
         let messages = request.into_inner();
-        append::append(&self.caller, messages).await.map(Response::new)
+        append::append(&caller, messages).await.map(Response::new)
     }
 
     async fn sync(&self, request: Request<SyncRequest>) -> Answer<SyncResponse> {
-        let response = match self.sync_below(request.get_ref()).await {
+        let caller = self.visitor.admit(&request, Capability::APPEND)?;
+        let response = match journal::sync(&caller, request.get_ref()).await {
             Ok(synced) => SyncResponse { synced: synced.get(), ..SyncResponse::default() },
             Err(error) => {
                 let (fault, detail) = (fault_of(&error).into(), error.to_string());
@@ -99,16 +70,19 @@ impl Service for Courant {
     }
 
     async fn heads(&self, request: Request<HeadsRequest>) -> Answer<HeadsResponse> {
+        let caller = self.visitor.admit(&request, Capability::LIST)?;
         let request = request.into_inner();
         if request.wait {
-            heads::wait_for_change(&self.caller, &request).await;
+            heads::wait_for_change(&caller, &request).await;
         }
-        let heads = heads::heads(&self.caller.broker, &request).await;
+        let heads = heads::heads(&caller, &request).await;
         heads.map(Response::new).map_err(call_error)
     }
 
     async fn create(&self, request: Request<CreateRequest>) -> Answer<CreateResponse> {
-        let response = self.create_by_template(request.get_ref()).await.unwrap_or_else(|error| {
+        let caller = self.visitor.admit(&request, Capability::APPLY)?;
+        let created = journal::create(&caller, request.get_ref()).await;
+        let response = created.unwrap_or_else(|error| {
             let (fault, detail) = (fault_of(&error).into(), error.to_string());
             CreateResponse { fault, detail, head: None, created: false }
         });
@@ -116,7 +90,8 @@ impl Service for Courant {
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Answer<DeleteResponse> {
-        let response = match self.delete_as(request.get_ref()).await {
+        let caller = self.visitor.admit(&request, Capability::APPLY)?;
+        let response = match journal::delete(&caller, request.get_ref()).await {
             Ok(Deleted { fragments }) => DeleteResponse {
                 objects: fragments.iter().map(object_of).collect(),
                 bytes: fragments.iter().map(|fragment| fragment.span.len()).sum(),
@@ -130,9 +105,38 @@ impl Service for Courant {
         Ok(Response::new(response))
     }
 
-    async fn status(&self, _: Request<StatusRequest>) -> Answer<StatusResponse> {
-        let json = status::status(&self.caller.broker).to_string();
+    async fn status(&self, request: Request<StatusRequest>) -> Answer<StatusResponse> {
+        let caller = self.admit_to_all(&request, Capability::LIST)?;
+        let json = status::status(&caller.broker).to_string();
         Ok(Response::new(StatusResponse { json }))
+    }
+
+    async fn prune(&self, request: Request<PruneRequest>) -> Answer<PruneResponse> {
+        let caller = self.visitor.admit(&request, Capability::APPLY)?;
+        let pruned = journal::prune(&caller, request.get_ref()).await;
+        Ok(Response::new(operate::pruned(pruned)))
+    }
+
+    async fn templates(&self, request: Request<TemplatesRequest>) -> Answer<TemplatesResponse> {
+        let caller = self.admit_to_all(&request, Capability::LIST)?;
+        let templates = operate::templates(&caller.broker);
+        Ok(Response::new(TemplatesResponse { templates }))
+    }
+
+    async fn put_template(&self, request: Request<PutTemplateRequest>) -> Answer<ChangedTemplate> {
+        let caller = self.admit_to_all(&request, Capability::APPLY)?;
+        let put = operate::put_template(&caller.broker, request.into_inner()).await;
+        Ok(Response::new(operate::changed(put)))
+    }
+
+    async fn delete_template(
+        &self,
+        request: Request<DeleteTemplateRequest>,
+    ) -> Answer<ChangedTemplate> {
+        let caller = self.admit_to_all(&request, Capability::APPLY)?;
+        let prefix = request.into_inner().prefix;
+        let removed = caller.broker.key_space().remove_template(prefix).await;
+        Ok(Response::new(operate::changed(removed.map_err(Error::from))))
     }
 }
 

@@ -132,7 +132,7 @@ async fn list(broker: Broker) {
     let mut waiting: VecDeque<Arc<Served>> = broker.all_served().into();
     loop {
         while listings.len() < limits::LISTINGS
-            && let Some(served) = waiting.pop_front()
+            && let Some(served) = next_to_list(&broker, &mut waiting)
         {
             if may_list(&broker, &served) && busy.insert(served.life()) {
                 listings.push(Box::pin(list_one(broker.clone(), served)));
@@ -144,14 +144,23 @@ async fn list(broker: Broker) {
             Some(life) = listings.next(), if !listings.is_empty() => {
                 busy.remove(&life);
             }
-            () = broker.shared.listings.notified(), if waiting.is_empty() => {
-                waiting = broker.all_served().into();
+            () = broker.shared.listings.told() => {
+                if waiting.is_empty() {
+                    waiting = broker.all_served().into();
+                }
             }
             () = sleep(LOOK), if waiting.is_empty() => {
                 waiting = broker.all_served().into();
             }
         }
     }
+}
+
+/// A journal that somebody waits for, else the next one of the round.
+fn next_to_list(broker: &Broker, waiting: &mut VecDeque<Arc<Served>>) -> Option<Arc<Served>> {
+    let wanted = std::iter::from_fn(|| broker.shared.listings.next_wanted());
+    let wanted = wanted.filter_map(|journal| broker.served(&journal)).next();
+    wanted.or_else(|| waiting.pop_front())
 }
 
 /// Whether a listing is due, and none of the stores rests after a failure.
@@ -162,6 +171,12 @@ fn may_list(broker: &Broker, served: &Served) -> bool {
 }
 
 async fn list_one(broker: Broker, served: Arc<Served>) -> Life {
+    let entry = served.entry();
+    let urls = &entry.spec.fragment.stores;
+    let permits: Option<Vec<_>> = urls.iter().map(|url| broker.shared.stores.ask(url)).collect();
+    if permits.is_none() {
+        return served.life();
+    }
     let spread = broker.spread(served.life());
     let journal = served.journal();
     if let Err(error) = refresh(&served, &broker.shared.stores, spread).await {

@@ -1,5 +1,6 @@
 //! Why a broker did not do what was asked, and what the caller can do about it.
 
+use crate::auth::Unauthorized;
 use index::store::StoreError;
 use protocol::{Invalid, Journal, LabelSet, Offset, Remedy, Span, Status};
 
@@ -26,10 +27,16 @@ pub enum Error {
     RegistersWithoutContent,
     #[error("{journal}: sequence {sequence} is below this writer's last, {last}")]
     StaleSequence { journal: Journal, sequence: u64, last: u64 },
-    #[error("{journal}: its store has content that this broker did not write: {detail}")]
+    #[error(
+        "{journal}: its store has content that this broker did not write: {detail}; delete one of \
+         the two from the store"
+    )]
     SecondWriter { journal: Journal, detail: String },
     /// The store goes on past the local head, and the request did not name that offset.
-    #[error("{journal}: its store ends at {stored}, beyond the local head {head}")]
+    #[error(
+        "{journal}: its store ends at {stored}, beyond the local head {head}: another broker wrote \
+         to it; stop that one, then reset the head (courant journals reset-head)"
+    )]
     StoreIsAhead { journal: Journal, stored: Offset, head: Offset },
     #[error("{journal} is suspended")]
     Suspended { journal: Journal },
@@ -39,13 +46,15 @@ pub enum Error {
     StagingFull { what: &'static str, max: u64 },
     #[error("the append's content stopped coming for {seconds} s")]
     Idle { seconds: u64 },
+    #[error("the append's content comes slower than the least rate of {rate} bytes a second")]
+    TooSlow { rate: u64 },
     #[error("{journal}: bytes {span} were trimmed")]
     Trimmed { journal: Journal, span: Span },
     #[error("{journal}: bytes {span} were lost by a power cut")]
     Lost { journal: Journal, span: Span },
     #[error("{journal}: bytes {span} are damaged")]
     Damaged { journal: Journal, span: Span },
-    #[error("{journal}: nobody has bytes {span}")]
+    #[error("{journal}: nobody has bytes {span}; read on from their end")]
     Hole { journal: Journal, span: Span },
     /// The stores of a journal were not listed yet, so its end or its bytes are unknown.
     #[error("{journal}: its stores are not listed yet ({detail})")]
@@ -62,6 +71,11 @@ pub enum Error {
     KeySpace(#[from] cluster::Error),
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The request's token does not allow it.
+    #[error(transparent)]
+    Unauthorized(#[from] Unauthorized),
+    #[error("the broker has {max} requests in flight, its limit; ask again later")]
+    Busy { max: usize },
     #[error("the broker is closing")]
     Closing,
 }
@@ -95,6 +109,7 @@ impl Error {
             | Error::TooLarge { .. }
             | Error::StagingFull { .. }
             | Error::Idle { .. }
+            | Error::TooSlow { .. }
             | Error::Trimmed { .. }
             | Error::Lost { .. }
             | Error::Damaged { .. }
@@ -105,6 +120,8 @@ impl Error {
             | Error::Local(_)
             | Error::KeySpace(_)
             | Error::Invalid(_)
+            | Error::Unauthorized(_)
+            | Error::Busy { .. }
             | Error::Closing => None,
         }
     }
@@ -118,6 +135,7 @@ impl Error {
             | Error::StagingFull { .. }
             | Error::Unlisted { .. }
             | Error::Unpersisted { .. }
+            | Error::Busy { .. }
             | Error::Closing => Remedy::Later,
             Error::Trimmed { .. }
             | Error::Lost { .. }
@@ -136,8 +154,10 @@ impl Error {
             | Error::StoreIsAhead { .. }
             | Error::TooLarge { .. }
             | Error::Idle { .. }
+            | Error::TooSlow { .. }
             | Error::Conflict { .. }
-            | Error::Invalid(_) => Remedy::Fix,
+            | Error::Invalid(_)
+            | Error::Unauthorized(_) => Remedy::Fix,
         }
     }
 
@@ -183,11 +203,13 @@ impl Error {
             Error::KeySpace(error) => key_space_for_client(error, journal),
             Error::Store(error) => store_for_client(error, journal),
             Error::Invalid(invalid) => Seen::Invalid(invalid),
-            Error::Idle { .. } => Seen::Protocol(self.to_string()),
+            Error::Unauthorized(refused) => Seen::Unauthorized(refused.to_string()),
+            Error::Idle { .. } | Error::TooSlow { .. } => Seen::Protocol(self.to_string()),
             Error::Suspended { .. }
             | Error::StagingFull { .. }
             | Error::Unlisted { .. }
             | Error::Unpersisted { .. }
+            | Error::Busy { .. }
             | Error::Closing => Seen::Later(self.to_string()),
         }
     }

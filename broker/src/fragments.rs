@@ -27,15 +27,18 @@ impl Broker {
             let detail = "the journal is write-only";
             return Err(Error::NotAllowed { journal: resolution.journal.clone(), detail });
         }
-        served.stored().wait_listed(served).await?;
-        let mut wanted = all(served).into_iter().filter(|fragment| is_wanted(fragment, request));
-        let page: Vec<Fragment> = wanted.by_ref().take(request.page_len()).collect();
-        let next = wanted.next().map(|fragment| fragment.begin());
-        let fragments = page.into_iter().map(|fragment| self.listed(fragment, request));
-        Ok(Page { fragments: fragments.collect::<Result<_, Error>>()?, next })
+        self.wait_listed(served).await?;
+        let mut page = some(served, request, request.page_len().saturating_add(1));
+        let has_more = page.len() > request.page_len();
+        let next = page.pop_if(|_| has_more).map(|fragment| fragment.begin());
+        let mut fragments = Vec::with_capacity(page.len());
+        for fragment in page {
+            fragments.push(self.listed(fragment, request).await?);
+        }
+        Ok(Page { fragments, next })
     }
 
-    fn listed(
+    async fn listed(
         &self,
         fragment: Fragment,
         request: &FragmentsRequest,
@@ -44,20 +47,23 @@ impl Broker {
             None => String::new(),
             Some(ttl) => {
                 let store = self.shared.stores.get(&fragment.backing_store)?;
-                store.signed_url(&fragment, ttl)?
+                store.signed_url(&fragment, ttl).await?
             }
         };
         Ok(ListedFragment { fragment, signed_url })
     }
 }
 
-/// Every fragment of the journal: stored ones, and local bytes that no store has.
-pub(crate) fn all(served: &Served) -> Vec<Fragment> {
+/// The first `limit` fragments that are wanted: stored ones, and local bytes that no store has.
+/// What lies behind them is not looked at.
+fn some(served: &Served, request: &FragmentsRequest, limit: usize) -> Vec<Fragment> {
+    let is_wanted = |fragment: &Fragment| is_wanted(fragment, request);
     // In this order: what is stored between the two looks is in the second.
     let local = served.unpersisted();
-    let mut set: CoverSet = served.stored().all().into_iter().collect();
-    set.extend(local);
-    set.iter().cloned().collect()
+    let stored = served.stored().some_from(request.next_page_token, limit, is_wanted);
+    let mut set: CoverSet = stored.into_iter().collect();
+    set.extend(local.into_iter().filter(is_wanted));
+    set.iter().take(limit).cloned().collect()
 }
 
 fn is_wanted(fragment: &Fragment, request: &FragmentsRequest) -> bool {

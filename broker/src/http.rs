@@ -1,16 +1,22 @@
 //! Journals over plain HTTP: GET reads, HEAD asks, PUT appends (gazette-spec 6.1).
 //!
 //! The path is the journal's name, so that `curl URL` and `curl -T - URL` are all a script needs.
-//! Only `/debug/ready` means something else. No journal is created here.
+//! Only what begins with `/v1/` or `/debug/`, and `/metrics`, means something else. No journal is
+//! created here.
 
 mod append;
+mod debug;
 mod head;
+mod range;
+mod ranged;
 mod read;
 mod target;
 
-use crate::Error;
-use crate::server::caller::Caller;
-use http::header::CONTENT_TYPE;
+use crate::json::Json;
+use crate::server::caller::{Caller, Visitor};
+use crate::{Error, metrics};
+use client::token::Capability;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -20,7 +26,8 @@ use tonic::body::Body;
 /// The gateway, for the requests of one connection.
 #[derive(Clone)]
 pub struct Gateway {
-    caller: Caller,
+    visitor: Visitor,
+    json: Json,
 }
 
 /// Why a request is not served, for the client's user to read.
@@ -47,6 +54,10 @@ impl From<Problem> for Response<Body> {
         *response.status_mut() = problem.code;
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().insert(CONTENT_TYPE, plain);
+        if problem.code == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
         response
     }
 }
@@ -57,22 +68,70 @@ fn text(line: String) -> Body {
 }
 
 impl Gateway {
-    pub fn new(caller: Caller) -> Self {
-        Gateway { caller }
+    pub fn new(visitor: Visitor, json: Json) -> Self {
+        Gateway { visitor, json }
     }
 
     pub async fn answer(self, request: Request<Incoming>) -> Response<Body> {
-        if request.uri().path() == "/debug/ready" {
-            return Response::new(text("ready".to_owned()));
+        let path = request.uri().path();
+        if let Some(clean) = target::clean(path, request.uri().query()) {
+            return match *request.method() {
+                // Many clients count a redirect as success and don't follow: its bytes were lost.
+                Method::PUT => {
+                    Problem { code: StatusCode::BAD_REQUEST, text: unclean(&clean) }.into()
+                }
+                _ => moved(&clean),
+            };
         }
-        let answered = match *request.method() {
-            Method::GET | Method::HEAD => read::read(self.caller, &request).await,
-            Method::PUT => append::append(&self.caller, request).await,
+        match path {
+            "/metrics" | "/debug/metrics" => self.metrics(&request),
+            path if path.starts_with("/debug/") => debug::answer(path),
+            path if path.starts_with("/v1/") => self.json.answer(&self.visitor, request).await,
+            _ => self.journal(request).await.unwrap_or_else(Into::into),
+        }
+    }
+
+    async fn journal(&self, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
+        match *request.method() {
+            Method::GET | Method::HEAD => {
+                read::read(self.admit(&request, Capability::READ)?, &request).await
+            }
+            Method::PUT => {
+                append::append(&self.admit(&request, Capability::APPEND)?, request).await
+            }
             ref other => {
                 let text = format!("unknown method: {other}");
                 Err(Problem { code: StatusCode::BAD_REQUEST, text })
             }
-        };
-        answered.unwrap_or_else(Into::into)
+        }
     }
+
+    /// Names of journals are for those alone who may list them; everybody has the rest, as with
+    /// Gazette.
+    fn metrics<B>(&self, request: &Request<B>) -> Response<Body> {
+        let lister = self.admit(request, Capability::LIST).ok();
+        let mut response = Response::new(Body::new(Full::from(self.visitor.metrics(lister))));
+        let format = HeaderValue::from_static(metrics::CONTENT_TYPE);
+        response.headers_mut().insert(CONTENT_TYPE, format);
+        response
+    }
+
+    fn admit<B>(&self, request: &Request<B>, needed: Capability) -> Result<Caller, Problem> {
+        let authorization = request.headers().get(AUTHORIZATION);
+        let authorized = self.visitor.authorize(authorization.map(|it| it.as_bytes()), needed);
+        authorized.map_err(Problem::from)
+    }
+}
+
+fn unclean(clean: &str) -> String {
+    format!("the path is not clean: nothing was appended (expected {clean})")
+}
+
+fn moved(target: &str) -> Response<Body> {
+    let mut response = Response::new(text(format!("moved to {target}")));
+    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    if let Ok(target) = HeaderValue::from_str(target) {
+        response.headers_mut().insert(LOCATION, target);
+    }
+    response
 }

@@ -188,7 +188,7 @@ impl Broker {
                     return shared.remote.read(self, served, &fragment, offset, max).await;
                 }
                 Place::Gap(Gap::Missing, _) if !served.stored().is_listed() => {
-                    served.stored().wait_listed(served).await?;
+                    self.wait_listed(served).await?;
                 }
                 Place::Gap(gap, span) => {
                     let next = served.readable_from(span.end());

@@ -7,10 +7,11 @@
 //! Rooms: [`broker`] (open, close, look up), [`resolve`] (what a request means here), [`append`]
 //! (an append walks through types), [`read`] (local and stored bytes as one stream), [`specs`]
 //! (apply, create, delete), [`served`] and `stored` (one journal), [`stores`], `persist`, `evict`,
-//! `retain`, `driver` (what runs by itself), `journals` (the trait for files). The doors are
-//! [`server`] (the port), `gazette`, `courant` and `http`.
+//! `retain`, [`prune`], `driver` (what runs by itself), `journals` (the trait for files). The
+//! doors are [`server`] (the port), [`auth`] (who may enter), `gazette`, `courant` and `http`.
 
 pub mod append;
+pub mod auth;
 mod backing;
 mod blocking;
 pub mod broker;
@@ -22,8 +23,12 @@ mod fragments;
 mod gazette;
 mod http;
 mod journals;
+mod json;
 pub mod limits;
+mod listings;
+pub mod metrics;
 mod persist;
+pub mod prune;
 pub mod read;
 pub mod resolve;
 mod retain;

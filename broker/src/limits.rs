@@ -37,20 +37,39 @@ pub const LISTING_WAIT: Duration = Duration::from_secs(10);
 /// Listings under way at once. They are cheap for us and cost the store.
 pub const LISTINGS: usize = 8;
 
+/// Listings of what is new between two of everything: with Gazette's refresh interval of five
+/// minutes everything is listed about every 80 minutes.
+pub const LISTINGS_OF_NEWS: u32 = 16;
+
+/// Fragments that a listing of what is new lists once more: twice what a Gazette broker puts at
+/// the same time.
+pub const LISTED_AGAIN: usize = 64;
+
 /// A failed listing is tried again after this, doubling to `RETRY_MAX`.
 pub const RETRY_MIN: Duration = Duration::from_millis(250);
 
-/// The longest pause between two tries of a store that fails.
-pub const RETRY_MAX: Duration = Duration::from_secs(60);
+/// The longest pause between two tries of a store that fails. What waits for it goes on within
+/// half a minute of its recovery, and it is asked a few times a minute until then.
+pub const RETRY_MAX: Duration = Duration::from_secs(16);
 
 /// Fragments that are put at once: each compresses on a core and holds two parts in memory.
 pub const PUTS: usize = 4;
 
-/// A put that takes longer is given up and tried again (Gazette's limit).
-pub const PUT_MAX: Duration = Duration::from_secs(5 * 60);
+/// A put that takes longer is given up and tried again: Gazette's limit, and a second for each MiB,
+/// since a long fragment over a slow line must get there at all.
+pub fn put_max(len: u64) -> Duration {
+    Duration::from_secs(5 * 60 + (len >> 20))
+}
 
 /// Bytes of one chunk of a read: its message costs little, and is far below gRPC's 4 MiB.
 pub const CHUNK: usize = 128 << 10;
+
+/// Bytes of the chunks of all reads together: with more reads than this has chunks for, each takes
+/// smaller ones.
+pub const READ_CHUNKS_MAX: usize = 128 << 20;
+
+/// The smallest of those: one page.
+pub const CHUNK_MIN: usize = 4 << 10;
 
 /// Local reads up to here run on the thread that asks: from the page cache they take microseconds.
 pub const INLINE_READ: usize = 256 << 10;

@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use index::ledger::Closed;
 use index::store::{Store, StoreError, digest};
 use index::{Content, Entry, Turn, record};
-use protocol::{Fragment, Life, Remedy, Span};
+use protocol::{Fragment, LabelSet, Life, Remedy, Span};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,11 @@ fn is_due(broker: &Broker, served: &Served) -> bool {
 
 /// Persists all closed spans of one journal, up to the first that can't be.
 async fn persist_next(broker: Broker, served: Arc<Served>) -> Life {
+    let entry = served.entry();
     for closed in served.replica().to_persist() {
+        // One at a time where the store has failed: the next one may find it resting again.
+        let store = entry.spec.fragment.stores.first();
+        let Some(_permit) = store.and_then(|url| broker.shared.stores.ask(url)) else { break };
         if let Err(error) = persist(&broker, &served, &closed).await {
             let (journal, span) = (served.journal(), closed.span);
             match error.remedy() {
@@ -124,10 +128,13 @@ pub(crate) async fn persist(
     let local = Fragment::local(served.journal().clone(), closed.span, digest.sum, closed.codec);
     let path_postfix = template.evaluate(first_append, &entry.spec.labels);
     let fragment = Fragment { path_postfix, ..local };
-    let put = put(&store, &fragment, source).await;
+    // Those of this moment: what changed since the span's end is recorded with a later fragment.
+    let registers = served.replica().registers();
+    let put = put(&store, &fragment, &registers, source).await;
     match put {
         Ok(stored) => {
             broker.shared.stores.succeeded(url);
+            broker.metrics().persisted(stored.span.len());
             recorded(served, &store, stored).await
         }
         Err(error) => {
@@ -140,13 +147,15 @@ pub(crate) async fn persist(
 async fn put(
     store: &Store,
     fragment: &Fragment,
+    registers: &LabelSet,
     source: Arc<LocalBytes>,
 ) -> Result<Fragment, StoreError> {
-    match timeout(limits::PUT_MAX, store.put(fragment, source)).await {
+    let most = limits::put_max(fragment.span.len());
+    match timeout(most, store.put_with(fragment, registers, source)).await {
         Ok(put) => put,
-        Err(_elapsed) => Err(StoreError::Source {
-            offset: fragment.begin(),
-            source: std::io::ErrorKind::TimedOut.into(),
+        Err(_elapsed) => Err(StoreError::Unhealthy {
+            store: store.url().to_owned(),
+            detail: format!("it takes longer than {} s to put {fragment}", most.as_secs()),
         }),
     }
 }

@@ -6,8 +6,10 @@
 //! behind the gap where the rules say so, and ends in an error that says what is gone elsewhere.
 
 mod remote;
+mod share;
 
 pub(crate) use remote::Remote;
+pub(crate) use share::Readers;
 
 use crate::blocking::off_thread;
 use crate::served::{Gap, Place};
@@ -19,6 +21,7 @@ use index::{Error as Local, Replica};
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::response::{ReadMetadata, ReadResponse};
 use protocol::{Fragment, Header, Offset, Span, Status};
+use share::Share;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -39,6 +42,9 @@ pub struct Reader {
     /// `None` until the head was looked up for a read that begins there.
     offset: Option<Offset>,
     serving: Serving,
+    /// Of a stored fragment, behind what was sent of it.
+    rest: Bytes,
+    share: Share,
 }
 
 #[derive(Debug)]
@@ -63,13 +69,15 @@ impl Broker {
         Ok(Reader {
             broker: self.clone(),
             served,
-            header: Some(resolution.header.clone()),
+            header: Some(self.header_of(resolution)),
             offset: match request.from {
                 ReadFrom::Head => None,
                 ReadFrom::At(offset) => Some(offset),
             },
             request,
             serving: Serving::Nothing,
+            rest: Bytes::new(),
+            share: self.shared.readers.begin(),
         })
     }
 }
@@ -95,6 +103,12 @@ impl Reader {
                         return Ok(Some(step));
                     }
                 }
+                Serving::Stored(..) if !self.rest.is_empty() => {
+                    let chunk = std::mem::take(&mut self.rest);
+                    if let Some(step) = self.stored(chunk) {
+                        return Ok(Some(step));
+                    }
+                }
                 Serving::Stored(content, _) => match content.next().await {
                     Some(chunk) => {
                         let chunk = chunk.map_err(|error| missing(&self.served, error))?;
@@ -111,7 +125,7 @@ impl Reader {
     /// Finds the next bytes and tells about them.
     async fn look_up(&mut self) -> Result<Option<Step>, Error> {
         self.broker.known(&self.served).await?;
-        let mut offset = self.offset.unwrap_or_else(|| self.served.replica().head());
+        let mut offset = self.offset.unwrap_or_else(|| self.served.index_end());
         loop {
             self.offset = Some(offset);
             match self.served.place(offset) {
@@ -168,7 +182,7 @@ impl Reader {
     /// Where a read goes on that meets a gap.
     async fn behind(&mut self, gap: Gap, span: Span) -> Result<Offset, Error> {
         if gap == Gap::Missing && !self.served.stored().is_listed() {
-            self.served.stored().wait_listed(&self.served).await?;
+            self.broker.wait_listed(&self.served).await?;
             return Ok(span.begin());
         }
         let next = self.served.readable_from(span.end());
@@ -200,7 +214,9 @@ impl Reader {
     ) -> Result<Step, Error> {
         let is_over = self.request.end.is_some_and(|end| offset >= end);
         let is_remote = local_end.is_none();
-        let url = if is_remote { self.url_of(&fragment)? } else { String::new() };
+        // Gazette's clients slice below zero by a URL at or beyond their end (gazette-spec 9.2).
+        let has_url = fragment.is_persisted() && !is_over;
+        let url = if has_url { self.url_of(&fragment, is_remote).await? } else { String::new() };
         let wants_content =
             !is_over && !self.request.metadata_only && (!is_remote || self.request.may_proxy);
         self.serving = match local_end {
@@ -225,12 +241,16 @@ impl Reader {
         self.request.end.map_or(end, |bound| bound.min(end))
     }
 
-    /// Where clients can fetch the fragment themselves. Only those that must have no other way.
-    fn url_of(&self, fragment: &Fragment) -> Result<String, Error> {
-        let store = self.broker.shared.stores.get(&fragment.backing_store)?;
-        match store.signed_url(fragment, URL_TTL) {
+    /// Where clients can fetch the fragment themselves: only those fail without that have no other
+    /// way to it.
+    async fn url_of(&mut self, fragment: &Fragment, is_remote: bool) -> Result<String, Error> {
+        let signed = match self.broker.shared.stores.get(&fragment.backing_store) {
+            Ok(store) => store.signed_url(fragment, URL_TTL).await,
+            Err(error) => Err(error),
+        };
+        match signed {
             Ok(url) => Ok(url),
-            Err(_) if self.request.may_proxy => Ok(String::new()),
+            Err(_) if self.request.may_proxy || !is_remote => Ok(String::new()),
             Err(error) => Err(error.into()),
         }
     }
@@ -241,7 +261,7 @@ impl Reader {
             status,
             header: self.header.take(),
             offset,
-            write_head: self.served.replica().head().max(end),
+            write_head: self.served.index_end().max(end),
             fragment,
             fragment_url: String::new(),
         };
@@ -251,7 +271,8 @@ impl Reader {
     /// The next local bytes below `end`; `None` when the place is to be looked up again.
     async fn local(&mut self, end: Offset) -> Result<Option<Step>, Error> {
         let offset = self.offset.expect("it was looked up");
-        let len = usize::try_from(end.since(offset)).unwrap_or(usize::MAX).min(limits::CHUNK);
+        let len = usize::try_from(end.since(offset)).unwrap_or(usize::MAX);
+        let len = len.min(self.share.chunk_len());
         if len == 0 {
             self.serving = Serving::Nothing;
             return Ok(None);
@@ -273,6 +294,8 @@ impl Reader {
         let offset = self.offset.expect("it was looked up");
         let left = usize::try_from(end.since(offset)).unwrap_or(usize::MAX);
         chunk.truncate(left);
+        let len = chunk.len().min(self.share.chunk_len());
+        self.rest = chunk.split_off(len);
         if chunk.len() == left {
             self.serving = Serving::Nothing;
         }

@@ -6,7 +6,7 @@
 use crate::{Broker, Error, Served};
 use cluster::Entry;
 use protocol::request::{AppendRequest, FragmentsRequest, ReadRequest};
-use protocol::{Header, Journal, ProcessId, Route, Status, SuspendLevel};
+use protocol::{Etcd, Header, Journal, ProcessId, Route, Status, SuspendLevel};
 use std::sync::Arc;
 
 /// A request, as far as resolution is concerned.
@@ -74,8 +74,8 @@ impl From<&FragmentsRequest> for Ask {
 pub struct Resolution {
     pub journal: Journal,
     pub status: Status,
-    /// Goes into the first answer, whatever it says.
-    pub header: Header,
+    /// The key space when it was resolved.
+    pub etcd: Etcd,
     pub(crate) served: Option<Arc<Served>>,
 }
 
@@ -86,6 +86,11 @@ impl Resolution {
             Some(served) if self.status == Status::Ok => Ok(served),
             _ => Err(Error::Unresolved { journal: self.journal.clone(), status: self.status }),
         }
+    }
+
+    /// The same for a caller who may not see the journal: it is not there (gazette-spec 1.5).
+    pub(crate) fn hidden(self) -> Resolution {
+        Resolution { status: Status::JournalNotFound, served: None, ..self }
     }
 }
 
@@ -127,23 +132,34 @@ impl Broker {
     /// Resolves at the revision of this moment.
     pub(crate) fn resolve_now(&self, journal: &Journal) -> Resolution {
         let served = self.served(journal);
-        let (status, route) = match served.as_ref().map(|served| served.entry()) {
-            None => (Status::JournalNotFound, Route::default()),
-            Some(entry) if is_suspended(&entry) => (Status::Suspended, Route::default()),
-            Some(_) => (Status::Ok, self.own_route()),
+        let status = match served.as_ref().map(|served| served.entry()) {
+            None => Status::JournalNotFound,
+            Some(entry) if is_suspended(&entry) => Status::Suspended,
+            Some(_) => Status::Ok,
         };
-        let header = self.header_with(route);
-        Resolution { journal: journal.clone(), status, header, served }
+        Resolution { journal: journal.clone(), status, etcd: self.shared.keys.etcd(), served }
+    }
+
+    /// The header of the first answer to what was resolved, whatever it says.
+    pub fn header_of(&self, resolution: &Resolution) -> Header {
+        match resolution.status {
+            Status::Ok => self.header_with(self.own_route(), resolution.etcd),
+            _ => self.header_with(Route::default(), resolution.etcd),
+        }
+    }
+
+    /// The header of an answer about a journal that was served here just now.
+    pub(crate) fn header_here(&self) -> Header {
+        self.header_with(self.own_route(), self.shared.keys.etcd())
     }
 
     /// The header of an answer about no journal: List, Apply and health.
     pub fn header(&self) -> Header {
-        self.header_with(Route::default())
+        self.header_with(Route::default(), self.shared.keys.etcd())
     }
 
-    fn header_with(&self, route: Route) -> Header {
-        let process_id = Some(self.shared.process.clone());
-        Header { process_id, route, etcd: self.shared.keys.etcd() }
+    fn header_with(&self, route: Route, etcd: Etcd) -> Header {
+        Header { process_id: Some(self.shared.process.clone()), route, etcd }
     }
 
     /// The route of every journal that is served: this broker.

@@ -44,8 +44,7 @@ async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
     if retention.is_zero() || !is_ready || served.replica().is_pinned() {
         return Ok(());
     }
-    let now_s = i64::try_from(broker.shared.config.clock.now_us() / 1_000_000).unwrap_or(i64::MAX);
-    let keep_from = now_s.saturating_sub(i64::try_from(retention.as_secs()).unwrap_or(i64::MAX));
+    let keep_from = keep_from(broker, retention);
     let old = too_old(served.stored().all(), keep_from, served.replica().persisted());
     let Some(last) = old.last() else { return Ok(()) };
     trim(broker, served, last.end()).await?;
@@ -56,9 +55,19 @@ async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The time, in Unix seconds, from which what was stored is kept.
+pub(crate) fn keep_from(broker: &Broker, retention: Duration) -> i64 {
+    let now_s = i64::try_from(broker.shared.config.clock.now_us() / 1_000_000).unwrap_or(i64::MAX);
+    now_s.saturating_sub(i64::try_from(retention.as_secs()).unwrap_or(i64::MAX))
+}
+
 /// The fragments before the first one that is kept: because it is young, reaches above what is
 /// stored, or ends the journal.
-fn too_old(mut fragments: Vec<Fragment>, keep_from: i64, persisted: Offset) -> Vec<Fragment> {
+pub(crate) fn too_old(
+    mut fragments: Vec<Fragment>,
+    keep_from: i64,
+    persisted: Offset,
+) -> Vec<Fragment> {
     fragments.pop();
     let is_old = |fragment: &Fragment| fragment.mod_time < keep_from && fragment.end() <= persisted;
     let kept = fragments.iter().position(|fragment| !is_old(fragment));
@@ -67,7 +76,11 @@ fn too_old(mut fragments: Vec<Fragment>, keep_from: i64, persisted: Offset) -> V
 }
 
 /// Gives up what lies below `below`, durably; its local bytes are freed in their time.
-async fn trim(broker: &Broker, served: &Arc<Served>, below: Offset) -> Result<(), Error> {
+pub(crate) async fn trim(
+    broker: &Broker,
+    served: &Arc<Served>,
+    below: Offset,
+) -> Result<(), Error> {
     let replica = served.replica();
     if below <= replica.trimmed() {
         return Ok(());

@@ -1,5 +1,6 @@
 //! One journal that this broker serves: its spec, its local half and its stored half.
 
+use crate::append::Allowance;
 use crate::stored::Stored;
 use client::Stat;
 use cluster::Entry;
@@ -23,6 +24,8 @@ pub struct Served {
     stored: Stored,
     view: Mutex<Option<(Instant, Arc<Ledger>)>>,
     is_purged: AtomicBool,
+    /// How much content it may take, where its rate is limited.
+    allowance: Allowance,
 }
 
 /// Where the bytes at an offset are.
@@ -52,8 +55,14 @@ impl Served {
     pub(crate) fn new(entry: Arc<Entry>, replica: Arc<Replica>) -> Self {
         replica.set_policy(policy(&entry));
         let stored = Stored::new(entry.spec.fragment.stores.is_empty());
-        let (view, is_purged) = (Mutex::default(), AtomicBool::new(false));
-        Served { entry: RwLock::new(entry), replica, stored, view, is_purged }
+        Served {
+            entry: RwLock::new(entry),
+            replica,
+            stored,
+            view: Mutex::default(),
+            is_purged: AtomicBool::new(false),
+            allowance: Allowance::default(),
+        }
     }
 
     pub fn journal(&self) -> &Journal {
@@ -98,13 +107,22 @@ impl Served {
         self.is_purged.load(Ordering::Acquire)
     }
 
+    pub(crate) fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
     pub(crate) fn stored(&self) -> &Stored {
         &self.stored
     }
 
     /// Whether another broker wrote to the journal's store, and what of its was found there.
     pub fn second_writer(&self) -> Option<String> {
-        self.stored.second_writer()
+        self.stored.second_writer().map(|foreign| foreign.detail)
+    }
+
+    /// Where the journal's index ends: at the head, unless another broker wrote to the store.
+    pub fn index_end(&self) -> Offset {
+        self.replica.head().max(self.stored.end())
     }
 
     /// Whether the end of the journal is known: it has local records, or its stores were listed.

@@ -8,24 +8,50 @@ mod connection;
 mod door;
 mod greeting;
 pub(crate) mod limits;
+mod listener;
+mod operators;
+mod tls;
+
+pub use connection::http2_builder;
+pub use limits::MESSAGE_LEN_MAX;
+pub use tls::{Tls, TlsError};
 
 use crate::Broker;
-use caller::{Caller, Stop};
-use door::Doors;
+use caller::Stop;
+use client::token::Keys;
+use door::House;
+use listener::{Listener, Socket};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinSet};
+
+/// How a port behaves, beside where it is.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Tokens are asked for that one of these signed; without keys all are let in.
+    pub keys: Option<Keys>,
+    /// TLS on TCP.
+    pub tls: Option<Tls>,
+    /// Origins whose pages may ask `/v1/`, as `https://HOST`; `*` is all of them.
+    pub origins: Vec<String>,
+    /// The largest gRPC message that is taken, in bytes.
+    pub message_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { keys: None, tls: None, origins: Vec::new(), message_max: MESSAGE_LEN_MAX }
+    }
+}
 
 /// A port that is bound, and not served yet: the broker that will be behind it wants to know its
 /// own endpoint first.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
+    settings: Settings,
 }
 
 /// The port can't be had.
@@ -46,80 +72,99 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::AddrNotAvailable => {
             "this machine has no such address: try 127.0.0.1, or 0.0.0.0 for all it has"
         }
-        _ => "expected HOST:PORT, as in 127.0.0.1:8080",
+        io::ErrorKind::NotFound => "the directory of the socket must be there: make it",
+        _ => "expected HOST:PORT, as in 127.0.0.1:8080, or unix:///PATH",
     }
 }
 
 impl Server {
-    /// Binds `address`, which is `HOST:PORT`. Port 0 takes a free one.
+    /// Binds `address`, which is `HOST:PORT` or `unix:///PATH`. Port 0 takes a free one.
     pub async fn bind(address: &str) -> Result<Self, CannotListen> {
+        let listener = Listener::bind(address).await;
         let failed = |source| CannotListen { address: address.to_owned(), source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        Ok(Server { listener, address })
+        Ok(Server { listener: listener.map_err(failed)?, settings: Settings::default() })
     }
 
-    /// The address with the port that was taken.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// The same port with other settings.
+    #[must_use]
+    pub fn with(self, settings: Settings) -> Self {
+        Server { settings, ..self }
+    }
+
+    /// The address with the port that was taken; `None` for a unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.address()
     }
 
     /// Where clients on this machine find it.
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        self.listener.endpoint(self.settings.tls.is_some())
     }
 
     /// Serves `broker` until `stop` is ready. Then no connection is taken any more, reads end as
     /// they do at a head, and what else is in flight may end within [`limits::DRAIN_MAX`].
     pub async fn serve(self, broker: Broker, stop: impl Future<Output = ()>) {
         let (stopping, stop_told) = Stop::new();
+        let tls = self.settings.tls.clone();
+        let house = House::new(broker, self.settings, stop_told.clone());
+        house.serving().await;
         let mut connections = JoinSet::new();
+        let accepting =
+            Accepting { listener: &self.listener, house: &house, tls, stop: &stop_told };
         tokio::select! {
             biased;
             () = stop => {}
-            () = accept(&self.listener, &broker, &stop_told, &mut connections) => {}
+            () = accepting.accept(&mut connections) => {}
         }
         drop(self.listener);
+        house.stopping().await;
         stopping.send_replace(true);
         drain(connections).await;
     }
 }
 
-/// Takes connections for ever.
-async fn accept(
-    listener: &TcpListener,
-    broker: &Broker,
-    stop: &Stop,
-    connections: &mut JoinSet<()>,
-) {
-    let checking = Arc::new(Mutex::new(()));
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            Some(ended) = connections.join_next() => {
-                report(ended);
-                continue;
-            }
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) if connections.len() < limits::CONNECTIONS_MAX => {
-                let caller = Caller::new(broker.clone(), stop.clone());
-                let doors = Doors::new(caller, checking.clone());
-                connections.spawn(connection::serve(stream, doors, stop.clone()));
-            }
-            Ok((stream, peer)) => turn_away(stream, peer).await,
-            Err(error) => {
-                tracing::warn!(%error, "can't take a connection");
-                tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+/// What takes connections.
+struct Accepting<'a> {
+    listener: &'a Listener,
+    house: &'a Arc<House>,
+    tls: Option<Tls>,
+    stop: &'a Stop,
+}
+
+impl Accepting<'_> {
+    /// Takes connections for ever.
+    async fn accept(self, connections: &mut JoinSet<()>) {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                Some(ended) = connections.join_next() => {
+                    report(ended);
+                    continue;
+                }
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((socket, _)) if connections.len() < limits::CONNECTIONS_MAX => {
+                    let (doors, stop) = (self.house.doors(), self.stop.clone());
+                    connections.spawn(connection::serve(socket, self.tls.clone(), doors, stop));
+                }
+                Ok((socket, peer)) => turn_away(socket, &peer, self.tls.is_some()).await,
+                Err(error) => {
+                    tracing::warn!(%error, "can't take a connection");
+                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+                }
             }
         }
     }
 }
 
-async fn turn_away(stream: TcpStream, peer: SocketAddr) {
+/// Tells a client for which there is no room. One that speaks TLS would not understand, and is only
+/// hung up on.
+async fn turn_away(socket: Socket, peer: &str, has_tls: bool) {
     tracing::warn!(%peer, limit = limits::CONNECTIONS_MAX, "turning a connection away");
-    connection::turn_away(stream).await;
+    if !has_tls || matches!(socket, Socket::Unix(_)) {
+        connection::turn_away(socket).await;
+    }
 }
 
 /// Waits for connections to end, for a while, and cuts what is left.
@@ -152,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_port_that_cannot_be_had_names_address_and_remedy() {
         let taken = Server::bind("127.0.0.1:0").await.expect("a free port");
-        let address = taken.address().to_string();
+        let address = taken.address().expect("a TCP port").to_string();
         let cases = [
             (address.as_str(), "another process has this port"),
             ("192.0.2.1:0", "this machine has no such address"),

@@ -143,9 +143,11 @@ impl Broker {
     async fn apply_in(&self, changes: Vec<Change>, purge: Purge) -> Result<Outcome, Error> {
         let mut turns = Vec::new();
         let mut journals = Vec::new();
+        // Revisions only grow, so what does not hold now never will: nothing is deleted then.
+        let may_hold = changes.iter().all(|change| self.holds(change));
         for change in &changes {
             journals.push(change.journal().clone());
-            let is_delete = matches!(change, Change::Delete { .. });
+            let is_delete = may_hold && matches!(change, Change::Delete { .. });
             if let Some(served) = self.served(change.journal()).filter(|_| is_delete) {
                 turns.push(self.quiet(&served, purge).await?);
             }
@@ -161,6 +163,11 @@ impl Broker {
             }
         }
         Ok(outcome)
+    }
+
+    fn holds(&self, change: &Change) -> bool {
+        let entry = self.shared.keys.get(change.journal());
+        change.expect().holds(entry.map(|entry| entry.mod_revision))
     }
 
     /// Lets nobody append any more, and has every byte stored that shall be kept.
@@ -203,7 +210,7 @@ impl Broker {
         let journal = entry.spec.name.clone();
         let served = Arc::new(Served::new(entry, replica));
         self.served_mut().insert(journal, served);
-        self.shared.listings.notify_one();
+        self.shared.listings.look();
         Ok(())
     }
 

@@ -1,11 +1,17 @@
 //! The stored half of a journal: what its stores list, when they are listed again, and whether
 //! somebody else writes to them.
 
-use crate::stores::{Stores, pause};
+mod listing;
+mod second;
+
+pub(crate) use listing::refresh;
+
+use crate::stores::pause;
 use crate::{Error, Served, limits};
+use cluster::Entry;
 use index::cover::{Cover, CoverSet};
-use index::ledger::Ledger;
-use index::store::{Source, digest};
+use index::store::Source;
+use listing::{Extent, Found, Marks};
 use protocol::{Fragment, Offset, Span, Sum};
 use std::collections::BTreeMap;
 use std::io;
@@ -28,11 +34,25 @@ struct State {
     put_meanwhile: Vec<Fragment>,
     /// Fragments that the local bytes were compared with.
     verified: BTreeMap<Span, Sum>,
-    second_writer: Option<String>,
+    second_writer: Option<Foreign>,
     /// The next listing, once there was one.
     due: Option<Instant>,
     failures: u32,
     is_listing: bool,
+    /// Where the next listing begins, and whether it is to list everything all the same.
+    marks: Marks,
+    wants_all: bool,
+    /// Fragments that were deleted since the listing that is under way began.
+    deleted_meanwhile: Vec<Span>,
+}
+
+/// What another broker wrote to the journal's stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    /// The fragment, and what is wrong with it.
+    pub detail: String,
+    /// It has other bytes at offsets that are local ones as well. Else it only ends above the head.
+    pub is_fork: bool,
 }
 
 /// Whether the stores were listed.
@@ -95,8 +115,30 @@ impl Stored {
         self.state().cover.iter().cloned().collect()
     }
 
-    pub fn second_writer(&self) -> Option<String> {
+    /// The first `limit` fragments that begin at or above `begin` and are wanted, in order.
+    pub fn some_from(
+        &self,
+        begin: Offset,
+        limit: usize,
+        is_wanted: impl Fn(&Fragment) -> bool,
+    ) -> Vec<Fragment> {
+        let state = self.state();
+        let wanted = state.cover.iter_from(begin).filter(|fragment| is_wanted(fragment));
+        wanted.take(limit).cloned().collect()
+    }
+
+    pub fn second_writer(&self) -> Option<Foreign> {
         self.state().second_writer.clone()
+    }
+
+    /// The journal's head has jumped over what another broker wrote, which is its own from here on.
+    pub fn overtook(&self) {
+        self.state().second_writer.take_if(|foreign| !foreign.is_fork);
+    }
+
+    /// Where the stored fragments end.
+    pub fn end(&self) -> Offset {
+        self.state().cover.end()
     }
 
     /// A fragment was put.
@@ -114,11 +156,16 @@ impl Stored {
         let mut state = self.state();
         state.cover.remove(span);
         state.put_meanwhile.retain(|fragment| fragment.span != span);
+        if state.is_listing {
+            state.deleted_meanwhile.push(span);
+        }
     }
 
-    /// The next listing need not wait for its time.
+    /// The next listing need not wait for its time, and is one of everything: something that is
+    /// known may not be there.
     pub fn refresh_soon(&self) {
-        self.state().due = None;
+        let mut state = self.state();
+        (state.due, state.wants_all) = (None, true);
     }
 
     /// Whether a listing is due, and none is under way.
@@ -128,34 +175,52 @@ impl Stored {
     }
 
     /// `None` while a listing is under way.
-    fn begin(&self) -> Option<Listing<'_>> {
+    fn begin(&self, entry: &Entry) -> Option<Listing<'_>> {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_listing, true) {
             return None;
         }
         state.put_meanwhile.clear();
-        Some(Listing { stored: self })
+        state.deleted_meanwhile.clear();
+        // What another broker wrote over local bytes may be before the mark. What it wrote above
+        // the head is behind it.
+        let has_fork = state.second_writer.as_ref().is_some_and(|foreign| foreign.is_fork);
+        let is_all = std::mem::take(&mut state.wants_all) || has_fork;
+        let extent = if is_all { Extent::All } else { state.marks.extent(entry) };
+        Some(Listing { stored: self, extent })
     }
 
-    fn take(&self, listing: Vec<Fragment>, second_writer: Option<String>, interval: Duration) {
+    fn next_marks(&self, next: impl FnOnce(&Marks) -> Marks) -> Marks {
+        next(&self.state().marks)
+    }
+
+    fn take(&self, found: Found, interval: Duration) {
         let mut state = self.state();
         state.failures = 0;
         state.due = Some(Instant::now() + interval);
+        state.marks = found.marks;
+        state.second_writer = found.second_writer;
         let meanwhile = std::mem::take(&mut state.put_meanwhile);
-        let verified = std::mem::take(&mut state.verified);
-        state.cover.replace(listing.into_iter().chain(meanwhile));
-        // What was deleted from the store need not be remembered.
-        let is_there = |span: &Span| match state.cover.covering(span.begin()) {
-            Cover::Here(fragment) => fragment.span == *span,
-            Cover::Next(_) | Cover::Past => false,
-        };
-        state.verified = verified.into_iter().filter(|(span, _)| is_there(span)).collect();
-        state.second_writer = second_writer;
+        let deleted = std::mem::take(&mut state.deleted_meanwhile);
+        let is_there = |fragment: &Fragment| !deleted.contains(&fragment.span);
+        let listing = found.fragments.into_iter().filter(is_there).chain(meanwhile);
+        match found.extent {
+            Extent::Behind(_) => state.cover.extend(listing),
+            Extent::All => {
+                state.cover.replace(listing);
+                state.forget_deleted();
+            }
+        }
+    }
+
+    fn set_listed(&self) {
+        self.listed.send_replace(Listed::Yes);
     }
 
     fn fail(&self, error: &Error) {
         let mut state = self.state();
         state.failures = state.failures.saturating_add(1);
+        state.wants_all = true;
         state.due = Some(Instant::now() + pause(state.failures));
         drop(state);
         self.listed.send_if_modified(|listed| {
@@ -168,159 +233,42 @@ impl Stored {
         });
     }
 
+    fn set_verified(&self, fragment: &Fragment) {
+        self.state().verified.insert(fragment.span, fragment.sum);
+    }
+
     fn verified(&self, fragment: &Fragment) -> bool {
         self.state().verified.get(&fragment.span) == Some(&fragment.sum)
+    }
+}
+
+impl State {
+    /// What was deleted from the store need not be remembered.
+    fn forget_deleted(&mut self) {
+        let cover = &self.cover;
+        let is_there = |span: &Span| match cover.covering(span.begin()) {
+            Cover::Here(fragment) => fragment.span == *span,
+            Cover::Next(_) | Cover::Past => false,
+        };
+        self.verified.retain(|span, _| is_there(span));
     }
 }
 
 /// The one listing of a journal that is under way.
 struct Listing<'a> {
     stored: &'a Stored,
+    extent: Extent,
+}
+
+impl Listing<'_> {
+    fn extent(&self) -> Extent {
+        self.extent.clone()
+    }
 }
 
 impl Drop for Listing<'_> {
     fn drop(&mut self) {
         self.stored.state().is_listing = false;
-    }
-}
-
-/// Lists the stores of a journal and takes the listing over, unless somebody does so already. A
-/// failure keeps what was known.
-///
-/// `spread` in 0..=1023 moves the next listing within a fifth of the interval.
-pub(crate) async fn refresh(served: &Served, stores: &Stores, spread: u32) -> Result<(), Error> {
-    let stored = served.stored();
-    let Some(_listing) = stored.begin() else { return Ok(()) };
-    let refreshed = list(served, stores).await;
-    match refreshed {
-        Ok((listing, second_writer)) => {
-            report(served, second_writer.as_ref());
-            let interval = served.entry().spec.fragment.refresh_interval;
-            let interval = interval.mul_f64(0.9 + 0.2 * f64::from(spread) / 1024.0);
-            let end = listing.iter().map(Fragment::end).max().unwrap_or_default();
-            stored.take(listing, second_writer, interval);
-            adopt(served, end).await?;
-            stored.listed.send_replace(Listed::Yes);
-            Ok(())
-        }
-        Err(error) => {
-            stored.fail(&error);
-            Err(error)
-        }
-    }
-}
-
-async fn list(served: &Served, stores: &Stores) -> Result<(Vec<Fragment>, Option<String>), Error> {
-    let mut listing = Vec::new();
-    for url in &served.entry().spec.fragment.stores {
-        let store = stores.get(url)?;
-        match store.list(served.journal()).await {
-            Ok(found) => listing.extend(found),
-            Err(error) => {
-                stores.failed(url, &error);
-                return Err(error.into());
-            }
-        }
-        stores.succeeded(url);
-    }
-    let second_writer = find_second_writer(served, &listing).await;
-    Ok((listing, second_writer))
-}
-
-/// A journal without local records goes on where its stores end.
-async fn adopt(served: &Served, end: Offset) -> Result<(), Error> {
-    let replica = served.replica();
-    if end == Offset::ZERO || !replica.is_blank() {
-        return Ok(());
-    }
-    // Nobody appends to a blank journal before it is listed; the turn keeps it so.
-    let _turn = replica.turn().await;
-    if replica.is_blank() {
-        tracing::info!(journal = %served.journal(), %end, "goes on at the end of its store");
-        replica.adopt(end)?;
-    }
-    Ok(())
-}
-
-fn report(served: &Served, second_writer: Option<&String>) {
-    let before = served.stored().second_writer();
-    let journal = served.journal();
-    match (before, second_writer) {
-        (None, Some(found)) => {
-            tracing::error!(%journal, %found, "a second writer: appends stop");
-        }
-        (Some(_), None) => tracing::info!(%journal, "no second writer any more: appends go on"),
-        (None, None) | (Some(_), Some(_)) => {}
-    }
-}
-
-/// What in the listing this broker can't have put: it ends above the head of a journal with local
-/// records, or overlaps local bytes that are others.
-async fn find_second_writer(served: &Served, listing: &[Fragment]) -> Option<String> {
-    if served.replica().is_blank() {
-        return None;
-    }
-    // Read after the listing: what we put meanwhile ends below it.
-    let head = served.replica().head();
-    let ledger = served.replica().ledger();
-    for fragment in listing.iter().filter(|fragment| !fragment.span.is_empty()) {
-        let name = index::name::content_name(fragment);
-        if fragment.end() > head {
-            return Some(format!("{name} ends above the head {head}"));
-        }
-        match overlap(&ledger, fragment) {
-            Overlap::None => {}
-            Overlap::Whole if is_known(served, &ledger, fragment) => {}
-            Overlap::Part if is_known(served, &ledger, fragment) => {}
-            Overlap::Part => return Some(format!("{name} has other borders than local bytes")),
-            Overlap::Whole => {
-                if !has_local_content(served, fragment).await {
-                    return Some(format!("{name} has other content than local bytes"));
-                }
-            }
-        }
-    }
-    None
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Overlap {
-    None,
-    Part,
-    Whole,
-}
-
-fn overlap(ledger: &Ledger, fragment: &Fragment) -> Overlap {
-    let gaps = ledger.local.gaps(fragment.span);
-    match gaps[..] {
-        [] => Overlap::Whole,
-        [gap] if gap == fragment.span => Overlap::None,
-        _ => Overlap::Part,
-    }
-}
-
-/// Whether the fragment is one that was put from the local bytes, or was compared with them.
-fn is_known(served: &Served, ledger: &Ledger, fragment: &Fragment) -> bool {
-    let put = ledger.closed.iter().any(|closed| {
-        closed.span == fragment.span
-            && closed.persisted.as_ref().is_some_and(|stored| stored.sum == fragment.sum)
-    });
-    put || served.stored().verified(fragment)
-}
-
-/// Compares sums. Where the local bytes can't be read the question stays open until next time.
-async fn has_local_content(served: &Served, fragment: &Fragment) -> bool {
-    match digest(fragment.span, Arc::new(LocalBytes::of(served))).await {
-        Ok(found) if found.sum == fragment.sum => {
-            served.stored().state().verified.insert(fragment.span, fragment.sum);
-            true
-        }
-        Ok(_) => false,
-        Err(error) => {
-            let journal = served.journal();
-            tracing::warn!(%journal, %error, "a listed fragment can't be compared");
-            true
-        }
     }
 }
 

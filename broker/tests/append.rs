@@ -258,3 +258,29 @@ async fn a_suspended_journal_is_resumed_by_an_append() {
     assert_eq!(resumed.expect("it happens").span, Span::at(Offset::from(7), 1));
     assert_eq!(level(), Some((SuspendLevel::None, Offset::from(7))));
 }
+
+/// Each append looks at the head that the others move.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn appends_at_once_do_not_refuse_each_other() {
+    const WRITERS: u32 = 4;
+    const APPENDS: u32 = 20_000;
+    let world = World::new().await;
+    world.create("a/journal").await;
+    // The first memory append waits for its ceiling to be durable.
+    world.append("a/journal", "0").await;
+    let append = Append {
+        durability: Some(Durability::Memory),
+        ..Append::new(journal("a/journal"), Bytes::from_static(b"x"))
+    };
+    let writer = |broker: broker::Broker, append: Append| async move {
+        for _ in 0..APPENDS {
+            Journals::append(&broker, append.clone()).await.expect("nothing is in its way");
+        }
+    };
+    let writers = (0..WRITERS).map(|_| tokio::spawn(writer(world.broker.clone(), append.clone())));
+    for written in futures::future::join_all(writers).await {
+        written.expect("no writer panics");
+    }
+    let stat = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
+    assert_eq!(stat.head, Offset::from(1 + WRITERS * APPENDS));
+}

@@ -5,6 +5,7 @@
 
 use super::{Target, Terms, refuses_content};
 use crate::Error;
+use crate::stored::Foreign;
 use index::{Content, Turn};
 use protocol::{Journal, LabelSet, Offset, Span};
 
@@ -19,24 +20,32 @@ pub(crate) enum Verdict {
     Nothing(Offset),
 }
 
-/// Refuses what can't happen, whatever comes before it. A journal only grows, so an offset below
-/// the head stays wrong, and one beyond it may become right; a writer's repetition is neither.
+/// Refuses what can't happen, whatever comes before it, in the order of Gazette's checks. A journal
+/// only grows, so an offset below the head stays wrong, and one beyond it may become right; a
+/// writer's repetition is neither.
 pub(super) fn early(target: &Target) -> Result<(), Error> {
     let (served, terms) = (&target.served, &target.terms);
     check_life(target)?;
-    check_second_writer(target)?;
+    check_fork(target)?;
     if terms.writer.is_some() || !served.is_known() {
         return Ok(());
     }
-    if let Some(expected) = terms.offset {
-        let head = served.replica().head();
-        if expected < head {
-            return Err(Error::WrongOffset { journal: served.journal().clone(), expected, head });
+    check_registers(served.journal(), terms, &served.replica().registers())?;
+    // In this order: other appends move the head meanwhile, and what they wrote may be stored.
+    let stored = served.stored().end();
+    let head = served.replica().head();
+    match terms.offset {
+        Some(expected) if expected < head.max(stored) => {
+            let journal = served.journal().clone();
+            Err(Error::WrongOffset { journal, expected, head: head.max(stored) })
         }
-    }
-    match &terms.check_registers {
-        Some(_) => check_registers(served.journal(), terms, &served.replica().registers()),
-        None => Ok(()),
+        None if stored > head
+            && !served.replica().is_blank()
+            && served.entry().spec.flags.may_write() =>
+        {
+            Err(Error::StoreIsAhead { journal: served.journal().clone(), stored, head })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -61,7 +70,7 @@ pub(super) fn under_turn(
     content: &Content,
 ) -> Result<Verdict, Error> {
     check_life(target)?;
-    check_second_writer(target)?;
+    check_fork(target)?;
     if !content.is_empty() {
         self::content(target)?;
     }
@@ -83,13 +92,32 @@ fn check_life(target: &Target) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_second_writer(target: &Target) -> Result<(), Error> {
-    match target.served.second_writer() {
-        Some(detail) => {
-            Err(Error::SecondWriter { journal: target.served.journal().clone(), detail })
+/// Refuses every append to a journal of which the store has other bytes at offsets that are local
+/// ones too: whatever is appended, readers of the bucket would see another journal. One that takes
+/// no content has nothing to refuse.
+fn check_fork(target: &Target) -> Result<(), Error> {
+    let served = &target.served;
+    match served.stored().second_writer() {
+        Some(Foreign { detail, is_fork: true }) if served.entry().spec.flags.may_write() => {
+            Err(Error::SecondWriter { journal: served.journal().clone(), detail })
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
+}
+
+/// Refuses by the registers alone, which come before everything that moves the head.
+pub(super) fn registers(target: &Target, turn: &Turn) -> Result<(), Error> {
+    match is_repeated(&target.terms, turn) {
+        true => Ok(()),
+        false => check_registers(target.served.journal(), &target.terms, &turn.registers()),
+    }
+}
+
+/// Whether the append is one that happened, or an earlier one of its writer.
+pub(super) fn is_repeated(terms: &Terms, turn: &Turn) -> bool {
+    terms.writer.is_some_and(|writer| {
+        turn.last_of(&writer.id).is_some_and(|(last, _)| writer.sequence <= last)
+    })
 }
 
 /// A journal under its turn, and the content.

@@ -1,7 +1,8 @@
 //! Content on its way in: in memory while it is short, then on disk, and never without bound.
 
 use super::budget::{Budget, Share};
-use super::{Staged, Target, check};
+use super::pace::{self, Credit};
+use super::{Staged, Target, Whole, check};
 use crate::blocking::{Work, begin, off_thread};
 use crate::{Error, limits};
 use bytes::{Bytes, BytesMut};
@@ -10,9 +11,9 @@ use index::staging::Upload;
 use index::{Content, DataDir};
 use protocol::Sum;
 use sha1::{Digest, Sha1};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// The bounds of all appends under way.
 #[derive(Debug)]
@@ -84,7 +85,7 @@ impl Held {
 /// Takes the content of one append, piece by piece. Dropping it gives the append up.
 #[derive(Debug)]
 pub struct Stager {
-    target: Target,
+    target: Box<Target>,
     room: Held,
     /// Bytes so far.
     len: u64,
@@ -93,6 +94,10 @@ pub struct Stager {
     pieces_len: u64,
     sum: Option<Sha1>,
     disk: OnDisk,
+    /// Bytes a second that the journal takes at most, if that is limited.
+    rate_max: Option<u64>,
+    /// Pieces that had to wait for that.
+    delayed: u64,
 }
 
 /// The part of the content that is on disk.
@@ -104,7 +109,9 @@ enum OnDisk {
 }
 
 /// The file and the sum, while a thread works on them.
-struct Writing(Work<Result<(Upload, Option<Sha1>), index::Error>>);
+struct Writing(Box<Work<Written>>);
+
+type Written = Result<(Upload, Option<Sha1>), index::Error>;
 
 impl std::fmt::Debug for Writing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -113,11 +120,20 @@ impl std::fmt::Debug for Writing {
 }
 
 impl Stager {
-    pub(super) fn new(target: Target, connection: Arc<Connection>) -> Self {
-        let room = target.broker.shared.staging.room_for_pieces(&connection);
+    pub(super) fn new(target: Box<Target>, connection: &Connection) -> Self {
+        let room = target.broker.shared.staging.room_for_pieces(connection);
         let sum = target.terms.needs_sum.then(Sha1::new);
-        let pieces = Vec::new();
-        Stager { target, room, len: 0, pieces, pieces_len: 0, sum, disk: OnDisk::Nothing }
+        Stager {
+            rate_max: target.rate_max(),
+            target,
+            room,
+            len: 0,
+            pieces: Vec::new(),
+            pieces_len: 0,
+            sum,
+            disk: OnDisk::Nothing,
+            delayed: 0,
+        }
     }
 
     /// Bytes so far.
@@ -125,11 +141,17 @@ impl Stager {
         self.len
     }
 
+    /// Pieces that had to wait for the journal's rate.
+    pub fn delayed(&self) -> u64 {
+        self.delayed
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes the next piece. Waits while the disk is slower than the client.
+    /// Takes the next piece. Waits while the disk is slower than the client, or the journal's rate
+    /// is used up.
     pub async fn push(&mut self, piece: Bytes) -> Result<(), Error> {
         if piece.is_empty() {
             return Ok(());
@@ -143,17 +165,23 @@ impl Stager {
         if len > max {
             return Err(Error::TooLarge { len, max });
         }
+        if let Some(rate) = self.rate_max
+            && Box::pin(pace::pay(&self.target.served, piece_len, rate)).await
+        {
+            self.delayed += 1;
+        }
         self.len = len;
         self.pieces.push(piece);
         self.pieces_len += piece_len;
         let has_memory = self.room.memory.grow(piece_len).is_ok();
         if self.pieces_len > limits::STAGED_IN_MEMORY as u64 || !has_memory {
-            self.spill().await?;
+            Box::pin(self.spill()).await?;
         }
         Ok(())
     }
 
-    /// Takes pieces until the stream ends. A stream that rests for too long is given up.
+    /// Takes pieces until the stream ends. A stream that rests for too long is given up, and one
+    /// that is slower than the broker's least rate.
     pub async fn push_all<E>(
         &mut self,
         pieces: impl Stream<Item = Result<Bytes, E>>,
@@ -162,10 +190,32 @@ impl Stager {
         E: From<Error>,
     {
         let mut pieces = pin!(pieces);
+        let rate = self.target.broker.shared.config.append_rate_min;
+        if rate > 0 {
+            return Box::pin(self.push_policed(pieces, Credit::new(rate))).await;
+        }
         while let Some(piece) = patient(pieces.next()).await? {
             self.push(piece?).await?;
         }
         Ok(())
+    }
+
+    async fn push_policed<E>(
+        &mut self,
+        mut pieces: Pin<&mut impl Stream<Item = Result<Bytes, E>>>,
+        mut credit: Credit,
+    ) -> Result<(), E>
+    where
+        E: From<Error>,
+    {
+        loop {
+            let asked = Instant::now();
+            let next = timeout(credit.left(), pieces.next()).await;
+            let Some(piece) = next.map_err(|_elapsed| credit.too_slow())? else { return Ok(()) };
+            let piece = piece?;
+            credit.received(piece.len() as u64, asked.elapsed());
+            self.push(piece).await?;
+        }
     }
 
     /// Has the pieces written while the next ones come in.
@@ -180,7 +230,7 @@ impl Stager {
         let data = self.target.broker.shared.data.clone();
         let sum = self.sum.take();
         let work = begin(move || write(&data, upload, sum, &pieces));
-        self.disk = OnDisk::Writing(Writing(work));
+        self.disk = OnDisk::Writing(Writing(Box::new(work)));
         Ok(())
     }
 
@@ -197,10 +247,33 @@ impl Stager {
     }
 
     /// The content is complete.
-    pub async fn finish(mut self) -> Result<Staged, Error> {
-        if matches!(self.disk, OnDisk::Nothing) {
-            return Ok(self.finish_in_memory().await);
+    pub async fn finish(self) -> Result<Staged, Error> {
+        match self.disk {
+            OnDisk::Nothing if self.len <= limits::INLINE_SUM as u64 => Ok(self.finish_small()),
+            OnDisk::Nothing => Ok(Box::pin(self.finish_in_memory()).await),
+            OnDisk::Writing(_) => Box::pin(self.finish_on_disk()).await,
         }
+    }
+
+    fn finish_small(self) -> Staged {
+        let content = joined(self.pieces);
+        let sum = self.sum.map(|sum| sum_of(sum, &content));
+        Staged::new(self.target, Content::Memory(content), sum, self.room)
+    }
+
+    async fn finish_in_memory(self) -> Staged {
+        let content = joined(self.pieces);
+        let sum = match self.sum {
+            Some(sum) => {
+                let content = content.clone();
+                Some(off_thread(move || sum_of(sum, &content)).await)
+            }
+            None => None,
+        };
+        Staged::new(self.target, Content::Memory(content), sum, self.room)
+    }
+
+    async fn finish_on_disk(mut self) -> Result<Staged, Error> {
         if !self.pieces.is_empty() {
             self.spill().await?;
         }
@@ -208,21 +281,7 @@ impl Stager {
         let placed = off_thread(move || upload.finish()).await?;
         self.room.memory.shrink_to(0);
         let sum = self.sum.map(|sum| Sum::new(sum.finalize().into()));
-        let (target, room) = (self.target, self.room);
-        Ok(Staged { target, content: Content::Staged(placed), sum, room })
-    }
-
-    async fn finish_in_memory(self) -> Staged {
-        let content = joined(self.pieces);
-        let sum = match self.sum {
-            Some(sum) if content.len() > limits::INLINE_SUM => {
-                let content = content.clone();
-                Some(off_thread(move || sum_of(sum, &content)).await)
-            }
-            sum => sum.map(|sum| sum_of(sum, &content)),
-        };
-        let (target, room) = (self.target, self.room);
-        Staged { target, content: Content::Memory(content), sum, room }
+        Ok(Staged::new(self.target, Content::Staged(placed), sum, self.room))
     }
 }
 
@@ -266,8 +325,12 @@ fn write(
 }
 
 impl Staged {
+    fn new(target: Box<Target>, content: Content, sum: Option<Sum>, room: Held) -> Staged {
+        Staged(Box::new(Whole { target, content, sum, room }))
+    }
+
     /// Content that came in one piece, and is in memory.
-    pub(super) fn whole(target: Target, content: Bytes) -> Result<Staged, Error> {
+    pub(super) fn whole(target: Box<Target>, content: Bytes) -> Result<Staged, Error> {
         let shared = &target.broker.shared;
         let (len, max) = (content.len() as u64, shared.config.append_max);
         if len > max {
@@ -279,6 +342,6 @@ impl Staged {
         let mut room = shared.staging.room_for_whole();
         room.memory.grow(len)?;
         let sum = target.terms.needs_sum.then(|| sum_of(Sha1::new(), &content));
-        Ok(Staged { target, content: Content::Memory(content), sum, room })
+        Ok(Staged::new(target, Content::Memory(content), sum, room))
     }
 }

@@ -31,21 +31,6 @@ pub(super) fn check(served: &Served, terms: &Terms) -> Result<(), Error> {
     Ok(())
 }
 
-/// The head moves up to where the journal was suspended, if no local record goes that far.
-pub(super) fn skip_to_suspended(target: &Target, turn: &Turn) -> Result<(), Error> {
-    let served = &target.served;
-    let suspended = served.entry().spec.suspend.map(|suspend| suspend.offset).unwrap_or_default();
-    let head = turn.head();
-    if suspended <= head {
-        return Ok(());
-    }
-    if served.replica().local_len() > 0 {
-        let journal = served.journal().clone();
-        return Err(Error::StoreIsAhead { journal, stored: suspended, head });
-    }
-    Ok(served.replica().adopt(suspended)?)
-}
-
 /// Suspends the journal, where the append asks for that and the journal is ready for it. Success
 /// is the error `Suspended`: what suspends a journal is told so.
 pub(super) async fn suspend(target: &Target, turn: &Turn) -> Result<(), Error> {

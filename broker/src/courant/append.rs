@@ -2,8 +2,9 @@
 
 use super::fault::fault_of;
 use crate::gazette::call_error;
+use crate::metrics::Operation;
 use crate::server::caller::{Caller, patient};
-use crate::{Ask, Broker, Committed, Error, Terms};
+use crate::{Ask, Committed, Error, Terms};
 use bytes::Bytes;
 use client::{Durability, Writer};
 use futures::{Stream, stream};
@@ -51,10 +52,14 @@ pub async fn append(
     let mut parts = Parts { messages, first, is_complete: request.commit };
     let name = std::mem::take(&mut request.journal);
     let terms = terms(request).map_err(|invalid| Status::invalid_argument(invalid.to_string()))?;
+    let counted = caller.broker.metrics().begin(Operation::Append);
     match commit(caller, &name, terms, &mut parts).await {
-        Ok(committed) => Ok(accepted(&committed)),
+        Ok(committed) => {
+            counted.end(protocol::Status::Ok);
+            Ok(accepted(&committed))
+        }
         Err(Failure::Stream(status)) => Err(status),
-        Err(Failure::Refused(error)) => Ok(refused(&caller.broker, &name, &error)),
+        Err(Failure::Refused(error)) => Ok(refused(caller, &name, &error)),
     }
 }
 
@@ -67,12 +72,12 @@ async fn commit(
     let Caller { broker, connection, .. } = caller;
     let journal = Journal::new(name).map_err(Error::from)?;
     let ask = Ask { needs_primary: true, ..Ask::new(journal) };
-    let resolution = broker.resolve(&ask).await?;
+    let resolution = caller.resolve(&ask).await?;
     if let Some(whole) = parts.whole().await? {
         return Ok(broker.append_bytes(resolution, terms, whole).await?);
     }
     let mut stager = broker.begin_append(resolution, terms, connection).await?;
-    stager.push_all(parts.contents()).await?;
+    caller.within_grant(stager.push_all(parts.contents())).await?;
     Ok(stager.finish().await?.commit().await?)
 }
 
@@ -189,8 +194,8 @@ fn wire_durability(durability: Durability) -> courant::Durability {
     }
 }
 
-fn refused(broker: &Broker, name: &str, error: &Error) -> courant::AppendResponse {
-    let served = Journal::new(name).ok().and_then(|journal| broker.served(&journal));
+fn refused(caller: &Caller, name: &str, error: &Error) -> courant::AppendResponse {
+    let served = Journal::new(name).ok().and_then(|journal| caller.served(&journal));
     let head = match (error, &served) {
         (Error::WrongOffset { head, .. }, _) => *head,
         (_, Some(served)) => served.replica().head(),

@@ -9,7 +9,9 @@ pub fn fault_of(error: &Error) -> Fault {
     match error {
         Error::Unresolved { status: Status::JournalNotFound, .. } => Fault::NotFound,
         Error::Deleted(_) => Fault::Deleted,
-        Error::NotAllowed { .. } | Error::RegistersWithoutContent => Fault::NotAllowed,
+        Error::NotAllowed { .. } | Error::RegistersWithoutContent | Error::Unauthorized(_) => {
+            Fault::NotAllowed
+        }
         Error::WrongOffset { .. } => Fault::WrongOffset,
         Error::RegisterMismatch { .. } => Fault::RegisterMismatch,
         Error::StaleSequence { .. } => Fault::StaleSequence,
@@ -22,8 +24,10 @@ pub fn fault_of(error: &Error) -> Fault {
         | Error::Suspended { .. }
         | Error::StagingFull { .. }
         | Error::Idle { .. }
+        | Error::TooSlow { .. }
         | Error::Unlisted { .. }
         | Error::Unpersisted { .. }
+        | Error::Busy { .. }
         | Error::Closing => Fault::Later,
         Error::Trimmed { .. } | Error::Lost { .. } | Error::Damaged { .. } | Error::Hole { .. } => {
             Fault::Io

@@ -1,7 +1,7 @@
 //! Heads: where many journals end, at once or as soon as one of them is not as it was known.
 
 use crate::server::caller::Caller;
-use crate::{Broker, Error, Served};
+use crate::{Error, Served};
 use client::Stat;
 use futures::StreamExt;
 use futures::future::try_join_all;
@@ -19,14 +19,16 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 ///
 /// Journals that are asked for by name are waited for until their end is known, since an unlisted
 /// one would seem empty. All below a prefix are told as they are.
-pub async fn heads(broker: &Broker, request: &HeadsRequest) -> Result<HeadsResponse, Error> {
+pub async fn heads(caller: &Caller, request: &HeadsRequest) -> Result<HeadsResponse, Error> {
     // Before the journals are looked up, so that one created meanwhile is not missed.
-    let census = *broker.census().borrow();
+    let census = *caller.broker.census().borrow();
     let stats: Vec<Stat> = if request.journals.is_empty() {
-        broker.served_below(&request.prefix).iter().map(|served| served.stat()).collect()
+        let below = caller.broker.served_below(&request.prefix);
+        let seen = below.iter().filter(|served| caller.sees(served));
+        seen.map(|served| served.stat()).collect()
     } else {
-        let served: Vec<_> = request.journals.iter().filter_map(|it| found(broker, it)).collect();
-        try_join_all(served.iter().map(|served| broker.stat(served))).await?
+        let served: Vec<_> = request.journals.iter().filter_map(|it| found(caller, it)).collect();
+        try_join_all(served.iter().map(|served| caller.broker.stat(served))).await?
     };
     let mut heads: Vec<Head> = stats.into_iter().map(head).collect();
     heads.sort_by(|a, b| a.journal.cmp(&b.journal));
@@ -35,12 +37,10 @@ pub async fn heads(broker: &Broker, request: &HeadsRequest) -> Result<HeadsRespo
 
 /// Waits until something is not as the request knows it, and not longer than it says.
 pub async fn wait_for_change(caller: &Caller, request: &HeadsRequest) {
-    let Caller { broker, stop, .. } = caller;
-    let mut stop = stop.clone();
-    let mut census = broker.census();
+    let mut census = caller.broker.census();
     let mut grown = FuturesUnordered::new();
     for known in &request.known {
-        match watch_of(broker, known) {
+        match watch_of(caller, known) {
             Some(head) => grown.push(leaves(head, known.head)),
             None => return,
         }
@@ -48,7 +48,7 @@ pub async fn wait_for_change(caller: &Caller, request: &HeadsRequest) {
     let at_most = Duration::from_millis(request.wait_ms.into()).min(WAIT_MAX);
     tokio::select! {
         biased;
-        () = stop.told() => {}
+        () = caller.ended() => {}
         _ = census.wait_for(|census| *census != request.census) => {}
         Some(()) = grown.next() => {}
         () = tokio::time::sleep(at_most) => {}
@@ -56,8 +56,8 @@ pub async fn wait_for_change(caller: &Caller, request: &HeadsRequest) {
 }
 
 /// The head of a journal that is as it is known; `None` when it is not.
-fn watch_of(broker: &Broker, known: &Known) -> Option<watch::Receiver<index::Head>> {
-    let served = found(broker, &known.journal)?;
+fn watch_of(caller: &Caller, known: &Known) -> Option<watch::Receiver<index::Head>> {
+    let served = found(caller, &known.journal)?;
     if served.life() != Life::new(known.life) {
         return None;
     }
@@ -75,8 +75,8 @@ async fn leaves(mut head: watch::Receiver<index::Head>, known: i64) {
     let _ = head.wait_for(|head| !is_at(head, known)).await;
 }
 
-fn found(broker: &Broker, name: &str) -> Option<Arc<Served>> {
-    broker.served(&Journal::new(name).ok()?)
+fn found(caller: &Caller, name: &str) -> Option<Arc<Served>> {
+    caller.served(&Journal::new(name).ok()?)
 }
 
 /// A journal's state as the wire tells it.

@@ -15,6 +15,8 @@ use tonic::Streaming;
 struct Parts {
     messages: Streaming<gazette::AppendRequest>,
     chunks: i64,
+    /// Those that the journal's rate held back.
+    delayed: i64,
 }
 
 /// Why an append did not happen.
@@ -52,25 +54,30 @@ pub async fn append(
     caller: &Caller,
     messages: Streaming<gazette::AppendRequest>,
 ) -> Result<AppendResponse, tonic::Status> {
-    let mut parts = Parts { messages, chunks: 0 };
+    let mut parts = Parts { messages, chunks: 0, delayed: 0 };
     let request = parts.request().await?;
-    let journal = request.journal.journal().clone();
-    match commit(caller, request, &mut parts).await {
-        Ok(committed) => Ok(accepted(journal, committed, parts.chunks)),
+    let ask = Ask::from(&request);
+    let terms = Terms::from(request);
+    let committed = commit(caller, &ask, terms, &mut parts).await;
+    let journal = ask.journal;
+    match committed {
+        Ok(committed) => Ok(accepted(&caller.broker, journal, committed, &parts)),
         Err(Failure::Stream(status)) => Err(status),
-        Err(Failure::Refused(error)) => refused(&caller.broker, &journal, error),
+        Err(Failure::Refused(error)) => refused(caller, &journal, error),
     }
 }
 
 async fn commit(
     caller: &Caller,
-    request: AppendRequest,
+    ask: &Ask,
+    terms: Terms,
     parts: &mut Parts,
 ) -> Result<Committed, Failure> {
     let Caller { broker, connection, .. } = caller;
-    let resolution = broker.resolve(&Ask::from(&request)).await?;
-    let mut stager = broker.begin_append(resolution, Terms::from(request), connection).await?;
-    stager.push_all(parts.contents()).await?;
+    let resolution = caller.resolve(ask).await?;
+    let mut stager = broker.begin_append(resolution, terms, connection).await?;
+    caller.within_grant(stager.push_all(parts.contents())).await?;
+    parts.delayed = i64::try_from(stager.delayed()).unwrap_or(i64::MAX);
     Ok(stager.finish().await?.commit().await?)
 }
 
@@ -105,32 +112,43 @@ impl Parts {
     }
 }
 
-fn accepted(journal: Journal, committed: Committed, chunks: i64) -> AppendResponse {
-    let Committed { span, sum, codec, registers, header, .. } = committed;
+fn accepted(
+    broker: &Broker,
+    journal: Journal,
+    committed: Committed,
+    parts: &Parts,
+) -> AppendResponse {
+    let Committed { span, sum, codec, registers, .. } = committed;
     let sum = sum.expect("Gazette's terms ask for the sum");
     AppendResponse {
         status: Status::Ok,
-        header,
+        header: broker.header_here(),
         commit: Some(Fragment::local(journal, span, sum, codec)),
         registers: Some(registers),
-        total_chunks: chunks,
-        delayed_chunks: 0,
+        total_chunks: parts.chunks,
+        delayed_chunks: parts.delayed,
         store_health_error: String::new(),
     }
 }
 
 /// The answer for what has a status; else the error of the call.
 fn refused(
-    broker: &Broker,
+    caller: &Caller,
     journal: &Journal,
     error: Error,
 ) -> Result<AppendResponse, tonic::Status> {
+    if let Error::Unlisted { detail, .. } = error {
+        // The journal's end is in its stores, and they do not tell it (gazette-spec 2.7).
+        let header = caller.broker.header_of(&caller.resolve_now(journal));
+        let refusal = AppendResponse::refusal(Status::FragmentStoreUnhealthy, header);
+        return Ok(AppendResponse { store_health_error: detail, ..refusal });
+    }
     let Some(status) = error.status() else {
         let status = call_error(error);
         let text = format!("append stream: {}", status.message());
         return Err(tonic::Status::new(status.code(), text));
     };
-    let header = broker.resolve_now(journal).header;
+    let header = caller.broker.header_of(&caller.resolve_now(journal));
     let registers = match error {
         Error::RegisterMismatch { registers, .. } => Some(registers),
         _ => None,

@@ -1,13 +1,22 @@
 //! Apply: specs created, changed and deleted in one transaction.
 
-use crate::{Broker, Error};
+use crate::Error;
+use crate::auth::{Grant, Unauthorized};
+use crate::server::caller::Caller;
 use cluster::Outcome;
-use protocol::Status;
 use protocol::request::{ApplyRequest, Change, Expect};
 use protocol::response::ApplyResponse;
+use protocol::{LabelSet, Status};
 
 /// Serves one Apply. The answer's revision is that of the transaction.
-pub async fn apply(broker: &Broker, request: ApplyRequest) -> Result<ApplyResponse, Error> {
+///
+/// A spec is authorized by the labels that it will have, a deletion by the name alone; one that is
+/// not refuses the whole request (gazette-spec 1.5).
+pub async fn apply(caller: &Caller, request: ApplyRequest) -> Result<ApplyResponse, Error> {
+    for change in &request.changes {
+        check(&caller.grant, change)?;
+    }
+    let broker = &caller.broker;
     let changes = request.changes.into_iter().map(change).collect();
     let outcome = broker.apply(changes).await?;
     let status = match outcome {
@@ -17,6 +26,13 @@ pub async fn apply(broker: &Broker, request: ApplyRequest) -> Result<ApplyRespon
     let mut header = broker.header();
     header.etcd.revision = outcome.revision();
     Ok(ApplyResponse { status, header })
+}
+
+fn check(grant: &Grant, change: &Change) -> Result<(), Unauthorized> {
+    match change {
+        Change::Upsert { spec, .. } => grant.check(&spec.name, &spec.labels),
+        Change::Delete { journal, .. } => grant.check(journal, &LabelSet::default()),
+    }
 }
 
 /// The change as the key space takes it.

@@ -1,5 +1,6 @@
 //! List: snapshots of the journals a selector means, in pages, once or for ever (gazette-spec 1.8).
 
+use crate::metrics::{Counted, Operation};
 use crate::resolve::is_suspended;
 use crate::server::caller::Caller;
 use cluster::{Entry, Listing};
@@ -15,10 +16,15 @@ const PAGE_LEN: usize = 25;
 
 /// The messages of a List stream.
 pub fn responses(caller: Caller, request: ListRequest) -> impl Stream<Item = ListResponse> + Send {
-    let lister = Lister::new(caller, request);
+    let counted = Some(caller.broker.metrics().begin(Operation::List));
+    let lister = Lister { counted, ..Lister::new(caller, request) };
     stream::unfold((lister, VecDeque::new()), |(mut lister, mut pages)| async move {
         if pages.is_empty() {
-            pages = lister.next_snapshot().await?;
+            let Some(snapshot) = lister.next_snapshot().await else {
+                lister.ended();
+                return None;
+            };
+            pages = snapshot;
         }
         let page = pages.pop_front().expect("a snapshot has a page");
         let page = lister.page(page);
@@ -42,6 +48,7 @@ struct Lister {
     from: i64,
     /// What the last snapshot showed; `None` before the first one.
     shown: Option<Shown>,
+    counted: Option<Counted>,
 }
 
 /// What Gazette compares to tell whether a snapshot is news: changes of routes alone are not.
@@ -63,7 +70,7 @@ impl Lister {
         let resumed = request.watch_resume.filter(|_| request.watch);
         let from = resumed.map_or(0, |header| header.etcd.revision.saturating_add(1));
         let ListRequest { selector, watch, .. } = request;
-        Lister { caller, selector, is_watch: watch, from, shown: None }
+        Lister { caller, selector, is_watch: watch, from, shown: None, counted: None }
     }
 
     /// The pages of the next snapshot that is news, or `None` at the stream's end.
@@ -73,7 +80,7 @@ impl Lister {
         }
         loop {
             self.wait().await?;
-            let listing = self.caller.broker.key_space().list(&self.selector);
+            let listing = self.listing();
             self.from = listing.revision.saturating_add(1);
             let shown = Some(Shown::of(&listing));
             if shown != self.shown {
@@ -83,12 +90,27 @@ impl Lister {
         }
     }
 
-    /// Waits for the revision of the next snapshot; `None` when the broker stops.
+    /// The stream ends well.
+    fn ended(&mut self) {
+        if let Some(counted) = self.counted.take() {
+            counted.end(Status::Ok);
+        }
+    }
+
+    /// The journals that are meant, as far as the caller may see them.
+    fn listing(&self) -> Listing {
+        let mut listing = self.caller.broker.key_space().list(&self.selector);
+        let grant = &self.caller.grant;
+        listing.entries.retain(|entry| grant.sees(&entry.spec.name, &entry.spec.labels));
+        listing
+    }
+
+    /// Waits for the revision of the next snapshot; `None` when the port stops or the token ends.
     async fn wait(&mut self) -> Option<()> {
         let reached = self.caller.broker.key_space().wait_for(self.from);
         tokio::select! {
             biased;
-            () = self.caller.stop.told() => None,
+            () = self.caller.ended() => None,
             reached = reached => reached.ok().map(drop),
         }
     }

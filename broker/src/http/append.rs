@@ -3,6 +3,7 @@
 use super::Problem;
 use super::head::{put_commit, put_route};
 use super::target::{journal_of, without_parameters};
+use crate::metrics::Operation;
 use crate::server::caller::Caller;
 use crate::server::limits::{DISCARD_LEN_MAX, DISCARD_MAX};
 use crate::{Ask, Error, Terms};
@@ -12,7 +13,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use protocol::Invalid;
+use protocol::{Invalid, Status};
 use tonic::body::Body;
 
 /// Why a body was not appended.
@@ -40,8 +41,12 @@ pub async fn append(
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Problem> {
     let (head, mut body) = request.into_parts();
+    let counted = caller.broker.metrics().begin(Operation::Append);
     match commit(caller, &head, &mut body).await {
-        Ok(response) => Ok(response),
+        Ok(response) => {
+            counted.end(Status::Ok);
+            Ok(response)
+        }
         Err(Failure::Refused(problem)) => {
             // Who expects to be told sends no body once he is.
             if !head.headers.contains_key(EXPECT) {
@@ -63,16 +68,17 @@ async fn commit(
     without_parameters(head.uri.query())?;
     let journal = journal_of(head.uri.path())?.journal().clone();
     let ask = Ask { needs_primary: true, ..Ask::new(journal.clone()) };
-    let resolution = caller.broker.resolve(&ask).await?;
+    let resolution = caller.resolve(&ask).await?;
     let terms = Terms { needs_sum: true, ..Terms::default() };
     let mut stager = caller.broker.begin_append(resolution, terms, &caller.connection).await?;
-    stager.push_all(body.into_data_stream().map_err(Failure::Broken)).await?;
+    let content = body.into_data_stream().map_err(Failure::Broken);
+    caller.within_grant(stager.push_all(content)).await?;
     let committed = stager.finish().await?.commit().await?;
 
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    put_route(headers, &journal, &committed.header);
+    put_route(headers, &journal, &caller.broker.header_here());
     put_commit(headers, committed.span, committed.sum.expect("the terms ask for the sum"));
     Ok(response)
 }

@@ -6,7 +6,7 @@ use http::header::{CONTENT_RANGE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use index::name::content_name;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use protocol::response::ReadMetadata;
-use protocol::{Fragment, Header, Journal, Remedy, Route, Span, Status, Sum};
+use protocol::{Fragment, Header, Journal, Offset, Remedy, Route, Span, Status, Sum};
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -55,7 +55,9 @@ pub fn code_of_error(error: &Error) -> StatusCode {
     match error {
         Error::Invalid(_) | Error::RegistersWithoutContent => StatusCode::BAD_REQUEST,
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::Idle { .. } => StatusCode::REQUEST_TIMEOUT,
+        Error::Idle { .. } | Error::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+        Error::Unauthorized(refused) if refused.is_forbidden() => StatusCode::FORBIDDEN,
+        Error::Unauthorized(_) => StatusCode::UNAUTHORIZED,
         full if full.is_full() => StatusCode::INSUFFICIENT_STORAGE,
         other => match other.remedy() {
             Remedy::Later | Remedy::Reroute => StatusCode::SERVICE_UNAVAILABLE,
@@ -79,6 +81,15 @@ pub fn put_metadata(headers: &mut HeaderMap, metadata: &ReadMetadata) {
     if !metadata.fragment_url.is_empty() {
         put(headers, FRAGMENT_LOCATION, &metadata.fragment_url);
     }
+}
+
+/// Says which bytes of how many an answer has; without a span, that it has none of those asked for.
+pub fn put_range(headers: &mut HeaderMap, span: Option<Span>, head: Offset) {
+    let range = match span {
+        Some(span) => format!("bytes {}-{}/{head}", span.begin(), span.end().get() - 1),
+        None => format!("bytes */{head}"),
+    };
+    put(headers, CONTENT_RANGE, &range);
 }
 
 fn put_fragment(headers: &mut HeaderMap, fragment: &Fragment) {

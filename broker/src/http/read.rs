@@ -1,8 +1,9 @@
 //! GET and HEAD: a read, its first metadata as headers and its content as the body.
 
 use super::head::{CLOSE_ERROR, code_of, put_metadata, put_route};
+use super::range::Asked;
 use super::target::{ReadParameters, journal_of};
-use super::{Problem, text};
+use super::{Problem, ranged, text};
 use crate::Error;
 use crate::gazette::read_responses;
 use crate::server::caller::Caller;
@@ -22,6 +23,12 @@ use tonic::body::Body;
 pub async fn read<B>(caller: Caller, request: &Request<B>) -> Result<Response<Body>, Problem> {
     let parameters = ReadParameters::parse(request.uri().query())?;
     let journal = journal_of(request.uri().path())?;
+    if request.uri().query().unwrap_or_default().is_empty()
+        && let Some(asked) = Asked::of(request.headers())
+        && let Some(response) = ranged::read(&caller, &journal, asked, request).await?
+    {
+        return Ok(response);
+    }
     let is_head = *request.method() == Method::HEAD;
     let asked = ReadRequest {
         block: parameters.block,

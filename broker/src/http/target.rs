@@ -13,6 +13,28 @@ pub fn journal_of(path: &str) -> Result<MetaJournal, Invalid> {
     decoded.and_then(|name| MetaJournal::new(&name)).map_err(|invalid| invalid.within("Journal"))
 }
 
+/// Where a request is sent whose path has empty parts or parts of dots, as Go's servers do
+/// (gazette-spec 6.1). `None` for the usual path.
+pub fn clean(path: &str, query: Option<&str>) -> Option<String> {
+    let is_odd = |part: &str| matches!(part, "" | "." | "..");
+    let parts = path.strip_prefix('/').unwrap_or(path);
+    let parts = parts.strip_suffix('/').unwrap_or(parts);
+    if parts.is_empty() || !parts.split('/').any(is_odd) {
+        return None;
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for part in parts.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            part => kept.push(part),
+        }
+    }
+    let end = if path.ends_with('/') && !kept.is_empty() { "/" } else { "" };
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    Some(format!("/{}{end}{query}", kept.join("/")))
+}
+
 /// The parameters of GET and HEAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadParameters {
@@ -102,6 +124,26 @@ mod tests {
             let found = journal_of(path).map(|journal| journal.to_string());
             let found = found.map_err(|invalid| invalid.to_string());
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn odd_paths_are_sent_elsewhere() {
+        // Case: path, query, where it is sent
+        let cases = [
+            ("/logs/app", None, None),
+            ("/logs/app/", None, None),
+            ("/", None, None),
+            ("/logs//app", None, Some("/logs/app")),
+            ("//logs/app", Some("offset=5"), Some("/logs/app?offset=5")),
+            ("/logs/./app", None, Some("/logs/app")),
+            ("/logs/../app/", None, Some("/app/")),
+            ("/../../etc/passwd", None, Some("/etc/passwd")),
+            ("/a/..", None, Some("/")),
+            ("/logs/..app", None, None),
+        ];
+        for (path, query, expected) in cases {
+            assert_eq!(clean(path, query).as_deref(), expected, "{path}");
         }
     }
 

@@ -1,10 +1,64 @@
-//! Who asks: one connection, whichever service its requests are for.
+//! Who asks: one connection, whichever service its requests are for, and what a request may do.
 
-use crate::{Broker, Connection, Error, limits};
+use super::limits::REQUESTS_MAX;
+use crate::auth::{Grant, Guard, Unauthorized};
+use crate::gazette::call_error;
+use crate::resolve::Resolution;
+use crate::{Ask, Broker, Connection, Error, Served, limits};
+use client::token::Capability;
+use protocol::Journal;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// A connection to the broker, as its services see it. Cheap to clone.
+/// A connection whose requests are not authorized yet: all it can do is to ask for that. Cheap to
+/// clone.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    broker: Broker,
+    connection: Arc<Connection>,
+    stop: Stop,
+    guard: Arc<Guard>,
+    seats: Seats,
+}
+
+impl Visitor {
+    pub fn new(broker: Broker, stop: Stop, guard: Arc<Guard>, seats: Seats) -> Self {
+        let connection = broker.connection();
+        Visitor { broker, connection, stop, guard, seats }
+    }
+
+    /// The caller of a request with this header `authorization`, if it may do what it needs and
+    /// there is room for it.
+    pub fn authorize(
+        &self,
+        authorization: Option<&[u8]>,
+        needed: Capability,
+    ) -> Result<Caller, Error> {
+        let grant = self.guard.check(authorization, needed)?;
+        let seat = self.seats.take()?;
+        let Visitor { broker, connection, stop, .. } = self.clone();
+        Ok(Caller { broker, connection, stop, grant, seat })
+    }
+
+    /// What the broker counts, as text, with the journals of who may list them.
+    pub fn metrics(&self, lister: Option<Caller>) -> String {
+        self.broker.metrics().text(&self.broker, lister.as_ref())
+    }
+
+    /// The same as [`Visitor::authorize`] for a gRPC request, with the error that answers it.
+    pub fn admit<T>(
+        &self,
+        request: &tonic::Request<T>,
+        needed: Capability,
+    ) -> Result<Caller, tonic::Status> {
+        let authorization = request.metadata().get("authorization");
+        let authorized = self.authorize(authorization.map(|header| header.as_bytes()), needed);
+        authorized.map_err(call_error)
+    }
+}
+
+/// A request that is authorized, as the services see it. They look journals up here, where those
+/// that the request may not see are not found.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub broker: Broker,
@@ -12,12 +66,84 @@ pub struct Caller {
     pub connection: Arc<Connection>,
     /// What waits for a journal to grow ends when the port stops.
     pub stop: Stop,
+    pub grant: Grant,
+    /// Its place among the requests in flight, kept as long as anything goes on for it.
+    #[expect(dead_code, reason = "it is held to be dropped")]
+    seat: Arc<OwnedSemaphorePermit>,
+}
+
+/// The places of requests in flight, of all connections of a port. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Seats {
+    free: Arc<Semaphore>,
+    max: usize,
+}
+
+impl Default for Seats {
+    fn default() -> Self {
+        Seats::new(REQUESTS_MAX)
+    }
+}
+
+impl Seats {
+    pub fn new(max: usize) -> Self {
+        Seats { free: Arc::new(Semaphore::new(max)), max }
+    }
+
+    /// Takes one without waiting: whoever waited would need a place to wait in.
+    fn take(&self) -> Result<Arc<OwnedSemaphorePermit>, Error> {
+        let taken = self.free.clone().try_acquire_owned();
+        taken.map(Arc::new).map_err(|_none_left| Error::Busy { max: self.max })
+    }
 }
 
 impl Caller {
-    pub fn new(broker: Broker, stop: Stop) -> Self {
-        let connection = broker.connection();
-        Caller { broker, connection, stop }
+    /// [`Broker::resolve`], within the grant.
+    pub async fn resolve(&self, ask: &Ask) -> Result<Resolution, Error> {
+        self.broker.resolve(ask).await.map(|resolution| self.shown(resolution))
+    }
+
+    /// Resolves at the revision of this moment, within the grant.
+    pub fn resolve_now(&self, journal: &Journal) -> Resolution {
+        self.shown(self.broker.resolve_now(journal))
+    }
+
+    /// [`Broker::served`], within the grant.
+    pub fn served(&self, journal: &Journal) -> Option<Arc<Served>> {
+        self.broker.served(journal).filter(|served| self.sees(served))
+    }
+
+    /// Whether the request may see a journal.
+    pub fn sees(&self, served: &Served) -> bool {
+        self.grant.sees(served.journal(), &served.entry().spec.labels)
+    }
+
+    fn shown(&self, resolution: Resolution) -> Resolution {
+        match &resolution.served {
+            Some(served) if !self.sees(served) => resolution.hidden(),
+            _ => resolution,
+        }
+    }
+
+    /// Returns when the port stops or the grant ends: what goes on for long ends then.
+    pub async fn ended(&self) {
+        tokio::select! {
+            biased;
+            () = self.stop.told() => {}
+            () = self.grant.ended() => {}
+        }
+    }
+
+    /// Does what takes as long as its client likes, but not longer than the grant lasts.
+    pub async fn within_grant<T, E: From<Error>>(
+        &self,
+        doing: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            done = doing => done,
+            () = self.grant.ended() => Err(Error::from(Unauthorized::Expired).into()),
+        }
     }
 }
 
@@ -37,8 +163,8 @@ impl Stop {
     }
 
     /// Waits until it is told.
-    pub async fn told(&mut self) {
-        let _ = self.0.wait_for(|is_told| *is_told).await;
+    pub async fn told(&self) {
+        let _ = self.0.clone().wait_for(|is_told| *is_told).await;
     }
 }
 

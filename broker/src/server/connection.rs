@@ -4,43 +4,92 @@ use super::caller::Stop;
 use super::door::Doors;
 use super::greeting::{Protocol, protocol_of};
 use super::limits;
+use super::listener::Socket;
+use super::tls::{Tls, is_http2};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use std::error::Error;
 use std::fmt::Display;
 use std::pin::pin;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::server::TlsStream;
 
 /// Serves requests until the client hangs up, or, once `stop` is told, until those in flight
 /// are answered.
-pub async fn serve(stream: TcpStream, doors: Doors, mut stop: Stop) {
-    set_options(&stream);
-    let greeted = tokio::select! {
+pub async fn serve(socket: Socket, tls: Option<Tls>, doors: Doors, stop: Stop) {
+    set_options(&socket);
+    let opened = tokio::select! {
         biased;
         () = stop.told() => return,
-        greeted = protocol_of(&stream) => greeted,
+        opened = open(socket, tls) => opened,
     };
-    let io = TokioIo::new(stream);
-    match greeted {
-        Some(Protocol::Http1) => drive(http1().serve_connection(io, doors), stop).await,
-        Some(Protocol::Http2) => drive(http2().serve_connection(io, doors), stop).await,
+    match opened {
+        Some(Opened::Tcp(stream, protocol)) => speak(stream, protocol, doors, stop).await,
+        Some(Opened::Unix(stream, protocol)) => speak(stream, protocol, doors, stop).await,
+        Some(Opened::Tls(stream, protocol)) => speak(*stream, protocol, doors, stop).await,
         None => {}
     }
 }
 
+/// A connection of which it is known what it carries.
+enum Opened {
+    Tcp(TcpStream, Protocol),
+    Unix(UnixStream, Protocol),
+    Tls(Box<TlsStream<TcpStream>>, Protocol),
+}
+
+/// Learns what a connection carries: by its first bytes, or by what TLS agreed on. `None`: it hung
+/// up, or said nothing for too long. A unix socket has no TLS (gazette-spec 1.1).
+async fn open(socket: Socket, tls: Option<Tls>) -> Option<Opened> {
+    match (socket, tls) {
+        (Socket::Tcp(stream), Some(tls)) => {
+            let greeted = tokio::time::timeout(limits::GREETING_MAX, tls.accept(stream)).await;
+            let stream = greeted.ok()?.inspect_err(refused_handshake).ok()?;
+            let protocol = if is_http2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
+            Some(Opened::Tls(Box::new(stream), protocol))
+        }
+        (socket, _) => {
+            let protocol = protocol_of(&socket).await?;
+            Some(match socket {
+                Socket::Tcp(stream) => Opened::Tcp(stream, protocol),
+                Socket::Unix(stream) => Opened::Unix(stream, protocol),
+            })
+        }
+    }
+}
+
+fn refused_handshake(error: &std::io::Error) {
+    tracing::debug!(%error, "a TLS handshake failed");
+}
+
+async fn speak<S>(stream: S, protocol: Protocol, doors: Doors, stop: Stop)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let io = TokioIo::new(stream);
+    match protocol {
+        Protocol::Http1 => drive(http1().serve_connection(io, doors), stop).await,
+        Protocol::Http2 => drive(http2_builder().serve_connection(io, doors), stop).await,
+    }
+}
+
 /// Tells a client for which there is no room, in words that an HTTP/1 client shows.
-pub async fn turn_away(mut stream: TcpStream) {
+pub async fn turn_away(socket: Socket) {
     let text = format!("the broker has {} connections, its limit\n", limits::CONNECTIONS_MAX);
     let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length";
     let answer = format!("{head}: {}\r\n\r\n{text}", text.len());
     // The answer fits into the socket's buffer. Who does not take it gets nothing else either.
-    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = match socket {
+        Socket::Tcp(mut stream) => stream.write_all(answer.as_bytes()).await,
+        Socket::Unix(mut stream) => stream.write_all(answer.as_bytes()).await,
+    };
 }
 
-fn set_options(stream: &TcpStream) {
+fn set_options(socket: &Socket) {
     use rustix::net::sockopt;
+    let Socket::Tcp(stream) = socket else { return };
     // Acknowledgements are small and wait for nothing.
     let no_delay = stream.set_nodelay(true);
     // An HTTP/1 reader at the head sends and gets nothing for hours: the kernel finds out whether
@@ -53,7 +102,7 @@ fn set_options(stream: &TcpStream) {
     }
 }
 
-async fn drive<C>(connection: C, mut stop: Stop)
+async fn drive<C>(connection: C, stop: Stop)
 where
     C: GracefulConnection,
     C::Error: Error,
@@ -81,7 +130,8 @@ fn http1() -> http1::Builder {
     builder
 }
 
-fn http2() -> http2::Builder<TokioExecutor> {
+/// The settings of an HTTP/2 connection to a broker: also for servers that are measured beside one.
+pub fn http2_builder() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())

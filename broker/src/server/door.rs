@@ -1,10 +1,14 @@
 //! Which service answers a request: both protocols share the port and the journals.
 
+use super::Settings;
+use super::caller::{Seats, Stop, Visitor};
+use super::operators::Operators;
+use crate::Broker;
+use crate::auth::Guard;
 use crate::courant::Courant;
 use crate::gazette::Gazette;
 use crate::http::Gateway;
-use crate::server::caller::Caller;
-use crate::server::limits;
+use crate::json::Json;
 use futures::future::BoxFuture;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, Version};
@@ -18,25 +22,66 @@ use tokio::sync::Mutex;
 use tonic::body::Body;
 use tower::Service as _;
 
+/// What all connections of a port share.
+#[derive(Debug)]
+pub struct House {
+    broker: Broker,
+    stop: Stop,
+    guard: Arc<Guard>,
+    seats: Seats,
+    operators: Operators,
+    json: Json,
+    message_max: usize,
+    /// One check of a store at a time: they would find each other's probes.
+    checking: Arc<Mutex<()>>,
+}
+
+impl House {
+    pub fn new(broker: Broker, settings: Settings, stop: Stop) -> Arc<Self> {
+        let clock = broker.config().clock.clone();
+        Arc::new(House {
+            guard: Arc::new(Guard::new(settings.keys, clock)),
+            seats: Seats::default(),
+            operators: Operators::new(),
+            json: Json::new(settings.origins, settings.message_max),
+            message_max: settings.message_max,
+            checking: Arc::default(),
+            broker,
+            stop,
+        })
+    }
+
+    /// The services for one connection.
+    pub fn doors(self: &Arc<Self>) -> Doors {
+        let (guard, seats) = (self.guard.clone(), self.seats.clone());
+        let visitor = Visitor::new(self.broker.clone(), self.stop.clone(), guard, seats);
+        let gazette = Gazette::new(visitor.clone(), self.checking.clone());
+        let courant = Courant::new(visitor.clone());
+        Doors {
+            gazette: JournalServer::new(gazette).max_decoding_message_size(self.message_max),
+            courant: CourantServer::new(courant).max_decoding_message_size(self.message_max),
+            gateway: Gateway::new(visitor, self.json.clone()),
+            operators: self.operators.clone(),
+        }
+    }
+
+    /// Tells those who watch the port's health that it takes requests.
+    pub async fn serving(&self) {
+        self.operators.serving().await;
+    }
+
+    /// Tells them that it is about to stop.
+    pub async fn stopping(&self) {
+        self.operators.stopping().await;
+    }
+}
+
 /// The services of one connection.
 pub struct Doors {
     gazette: JournalServer<Gazette>,
     courant: CourantServer<Courant>,
     gateway: Gateway,
-}
-
-impl Doors {
-    /// The services for one connection. `checking` is shared by all.
-    pub fn new(caller: Caller, checking: Arc<Mutex<()>>) -> Self {
-        let max = limits::MESSAGE_LEN_MAX;
-        let gazette = JournalServer::new(Gazette::new(caller.clone(), checking));
-        let courant = CourantServer::new(Courant::new(caller.clone()));
-        Doors {
-            gazette: gazette.max_decoding_message_size(max),
-            courant: courant.max_decoding_message_size(max),
-            gateway: Gateway::new(caller),
-        }
-    }
+    operators: Operators,
 }
 
 impl Service<Request<Incoming>> for Doors {
@@ -53,10 +98,7 @@ impl Service<Request<Incoming>> for Doors {
         match request.uri().path().split('/').nth(1) {
             Some("protocol.Journal") => self.gazette.clone().call(request),
             Some("courant.v1.Courant") => self.courant.clone().call(request),
-            _ => {
-                let status = tonic::Status::unimplemented("no such service here");
-                Box::pin(async move { Ok(status.into_http()) })
-            }
+            _ => self.operators.call(request),
         }
     }
 }

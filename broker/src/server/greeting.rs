@@ -1,8 +1,8 @@
 //! Which protocol a client speaks, told by its first bytes.
 
 use super::limits;
+use super::listener::Socket;
 use std::io;
-use tokio::net::TcpStream;
 
 /// What a connection carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,14 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Waits for the client's first bytes and leaves them unread. `None`: it hung up, or said nothing
 /// for too long.
-pub async fn protocol_of(stream: &TcpStream) -> Option<Protocol> {
-    tokio::time::timeout(limits::GREETING_MAX, look(stream)).await.ok()?.ok()?
+pub async fn protocol_of(socket: &Socket) -> Option<Protocol> {
+    tokio::time::timeout(limits::GREETING_MAX, look(socket)).await.ok()?.ok()?
 }
 
-async fn look(stream: &TcpStream) -> io::Result<Option<Protocol>> {
+async fn look(socket: &Socket) -> io::Result<Option<Protocol>> {
     let mut first = [0; PREFACE.len()];
     loop {
-        let len = stream.peek(&mut first).await?;
+        let len = socket.peek(&mut first).await?;
         match told_by(&first[..len]) {
             Some(protocol) => return Ok(Some(protocol)),
             None if len == 0 => return Ok(None),

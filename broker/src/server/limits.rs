@@ -24,6 +24,10 @@ pub const HEAD_LEN_MAX: u32 = 32 << 10;
 /// Requests at a time on one HTTP/2 connection: a consumer reads hundreds of journals over one.
 pub const STREAMS_MAX: u32 = 16 << 10;
 
+/// Requests at a time on all connections: each costs some kilobytes, and a watch or a read at the
+/// head stays for hours. Those beyond are told to come again later.
+pub const REQUESTS_MAX: usize = 64 << 10;
+
 /// Requests that a client may cancel before they were looked at; more end the connection.
 pub const CANCELLED_MAX: usize = 1024;
 

@@ -309,6 +309,14 @@ async fn a_store_is_tried() {
         let response = response.unwrap().into_inner();
         assert_eq!((response.status(), &*response.store_health_error), (Status::Ok, ""));
     }
+    // Case: deletion is tried on request, and leaves nothing but the other probe.
+    let deleting = FragmentStoreHealthRequest {
+        check_delete: true,
+        check_delete_prefix: "some/where/".into(),
+        ..asked("file:///")
+    };
+    let response = client.fragment_store_health(deleting).await.unwrap().into_inner();
+    assert_eq!((response.status(), &*response.store_health_error), (Status::Ok, ""));
     let response = client.fragment_store_health(asked("azure://x/")).await.unwrap().into_inner();
     assert_eq!(response.status(), Status::FragmentStoreUnhealthy);
     assert!(!response.store_health_error.is_empty());

@@ -1,11 +1,16 @@
-//! The broker's port, from outside: what Gazette said to the same requests, each RPC, the gateway,
-//! and what is no request at all.
+//! The broker's port, from outside: each RPC and its rules, the gateway, and what is no request.
 
 #![allow(clippy::unwrap_used)]
 
+mod appending;
 mod courant;
+mod flow;
 mod gateway;
 mod gazette;
+#[path = "../http/mod.rs"]
+mod http;
 mod port;
-mod recorded;
+mod reading;
+mod second_writer;
+mod suspending;
 mod world;

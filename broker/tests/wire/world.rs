@@ -37,15 +37,22 @@ impl World {
         let files = dir.path().join("files");
         std::fs::create_dir(&files).unwrap();
         prepare(&files);
+        World::again(dir, |_| ()).await
+    }
+
+    /// A broker over the directory that an earlier one left.
+    pub async fn again(dir: TempDir, configure: impl FnOnce(&mut Config)) -> World {
+        let files = dir.path().join("files");
         let disk = |at: PathBuf| Arc::new(RealDisk::new(at).unwrap());
         let data = disk(dir.path().join("data"));
         let server = Server::bind("127.0.0.1:0").await.unwrap();
-        let config = Config {
+        let mut config = Config {
             endpoint: server.endpoint(),
             ..Config::over(data, disk(files), Arc::new(SystemClock), 7)
         };
+        configure(&mut config);
         let broker = Broker::open(config).await.unwrap();
-        let address = server.address();
+        let address = server.address().unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(server.serve(broker.clone(), async {
             let _ = stopped.await;
@@ -76,6 +83,11 @@ impl World {
         let mut client = self.gazette().await;
         let applied = client.apply(ApplyRequest { changes }).await.unwrap().into_inner();
         assert_eq!(applied.status(), gazette::Status::Ok);
+    }
+
+    /// The root of file stores.
+    pub fn files(&self) -> PathBuf {
+        self.dir.path().join("files")
     }
 
     /// Tells the port to stop, and answers when it has.
@@ -128,4 +140,31 @@ pub async fn append(
     let response = client.append(messages).await.unwrap().into_inner();
     assert_eq!(response.status(), gazette::Status::Ok);
     response
+}
+
+/// The first message of an append that asks for nothing.
+pub fn first(journal: &str) -> AppendRequest {
+    AppendRequest { journal: journal.into(), ..AppendRequest::default() }
+}
+
+/// An append that may be refused.
+pub async fn try_append(
+    client: &mut JournalClient<Channel>,
+    first: AppendRequest,
+    content: &[u8],
+) -> Result<gazette::AppendResponse, tonic::Status> {
+    let mut messages = append_of("", content);
+    messages[0] = first;
+    client.append(tokio_stream::iter(messages)).await.map(tonic::Response::into_inner)
+}
+
+/// Polls until `is_so`, which another task brings about.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    for _ in 0..1000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("it never came to be that {what}");
 }

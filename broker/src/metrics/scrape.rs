@@ -1,0 +1,125 @@
+//! What is looked up when Prometheus asks: sums over journals, and some of them one by one.
+
+use super::process::process;
+use super::{Metrics, VALID};
+use crate::server::caller::Caller;
+use crate::{Broker, Served};
+use prometheus::{GaugeVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use std::sync::Arc;
+
+/// Journals that are told one by one, the first by name. A server of metrics keeps each series, and
+/// a broker may have a million journals.
+const JOURNALS_MAX: usize = 1000;
+
+impl Metrics {
+    /// Everything, as text. The journals that `caller` may list are told one by one, and none
+    /// without one.
+    pub(crate) fn text(&self, broker: &Broker, caller: Option<&Caller>) -> String {
+        let scrape = Registry::new();
+        let served = broker.all_served();
+        sums(&scrape, &served);
+        local(&scrape, broker);
+        stores(&scrape, broker);
+        process(&scrape);
+        if let Some(caller) = caller {
+            journals(&scrape, served.iter().filter(|served| caller.sees(served)));
+        }
+        let mut families = self.registry.gather();
+        families.extend(scrape.gather());
+        families.sort_by(|a, b| a.name().cmp(b.name()));
+        // A family that can't be written is one without a name or a value.
+        TextEncoder::new().encode_to_string(&families).unwrap_or_default()
+    }
+}
+
+/// Puts a gauge without labels.
+pub(super) fn put(registry: &Registry, name: &str, help: &str, value: u64) {
+    labelled(registry, name, help, &[]).with_label_values(&[] as &[&str]).set(signed(value));
+}
+
+fn labelled(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+    let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect(VALID);
+    registry.register(Box::new(gauges.clone())).expect("each name is registered once");
+    gauges
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn sums(registry: &Registry, served: &[Arc<Served>]) {
+    let (mut unsynced, mut unpersisted, mut gaps, mut second_writers) = (0, 0, 0, 0);
+    for served in served {
+        let stat = served.stat();
+        unsynced += stat.head.since(stat.synced);
+        unpersisted += stat.head.since(stat.persisted);
+        gaps += u64::from(stat.gaps > 0);
+        second_writers += u64::from(served.second_writer().is_some());
+    }
+    let sums = [
+        ("courant_journals", "Journals that are served here.", served.len() as u64),
+        ("courant_unsynced_bytes", "Bytes that a power cut would lose.", unsynced),
+        ("courant_unpersisted_bytes", "Bytes that no store has yet.", unpersisted),
+        ("courant_journals_with_gaps", "Journals of which bytes are lost or damaged.", gaps),
+        (
+            "courant_journals_with_second_writer",
+            "Journals to whose stores another broker wrote.",
+            second_writers,
+        ),
+    ];
+    for (name, help, value) in sums {
+        put(registry, name, help, value);
+    }
+}
+
+fn local(registry: &Registry, broker: &Broker) {
+    let data = broker.data();
+    put(registry, "courant_local_bytes", "Bytes of journals in local files.", data.local_len());
+    if let Some(budget) = data.options().local_budget {
+        put(registry, "courant_local_budget_bytes", "The budget for local files.", budget);
+    }
+    if let Ok(space) = data.disk().space() {
+        put(registry, "courant_disk_free_bytes", "Free bytes of the data's disk.", space.free);
+        put(registry, "courant_disk_size_bytes", "The size of that disk.", space.total);
+    }
+    let help = "Bytes of appends that are not complete, in memory and on disk.";
+    let staged = labelled(registry, "courant_staged_bytes", help, &["place"]);
+    let (in_memory, on_disk) = broker.staged();
+    staged.with_label_values(&["memory"]).set(signed(in_memory));
+    staged.with_label_values(&["disk"]).set(signed(on_disk));
+}
+
+fn stores(registry: &Registry, broker: &Broker) {
+    let health = broker.stores().health();
+    put(registry, "gazette_store_active", "Stores in use.", health.len() as u64);
+    let help = "Requests of a store that failed in a row.";
+    let failures = labelled(registry, "courant_store_failures", help, &["store"]);
+    for (url, failed) in health {
+        // What stands behind the path may hold a secret.
+        let store = url.split('?').next().unwrap_or_default();
+        failures.with_label_values(&[store]).set(failed.into());
+    }
+}
+
+fn journals<'s>(registry: &Registry, served: impl Iterator<Item = &'s Arc<Served>>) {
+    let gauges = |name, help| labelled(registry, name, help, &["journal"]);
+    let heads = gauges("gazette_write_head", "Where the journal ends.");
+    let first = gauges("courant_journal_first_offset", "Its first readable offset.");
+    let unpersisted =
+        gauges("courant_journal_unpersisted_bytes", "Bytes of it that no store has yet.");
+    let local = gauges("courant_journal_local_bytes", "Bytes of it in local files.");
+    let help = "When it last grew, in seconds since 1970.";
+    let opts = Opts::new("courant_journal_modified_seconds", help);
+    let modified = GaugeVec::new(opts, &["journal"]).expect(VALID);
+    registry.register(Box::new(modified.clone())).expect("each name is registered once");
+    for served in served.take(JOURNALS_MAX) {
+        let stat = served.stat();
+        let name = &[stat.journal.as_str()];
+        heads.with_label_values(name).set(stat.head.get());
+        first.with_label_values(name).set(stat.first.get());
+        unpersisted.with_label_values(name).set(signed(stat.head.since(stat.persisted)));
+        local.with_label_values(name).set(signed(served.replica().local_len()));
+        let since = stat.modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        modified.with_label_values(name).set(since.as_secs_f64());
+    }
+}

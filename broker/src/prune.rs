@@ -1,0 +1,84 @@
+//! Pruning on request: what retention would delete by itself, now and to the last object.
+//!
+//! Retention looks at the fragments that cover the journal. A prune lists the stores besides, so
+//! that smaller fragments and forks below the covered ones go with them (gazette-spec 9.2).
+
+use crate::retain::{keep_from, too_old, trim};
+use crate::{Broker, Error, Served};
+use protocol::{Fragment, Journal, Offset, Status};
+use std::sync::Arc;
+
+/// What a prune deleted, or would delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// Stored fragments whose objects go, ascending.
+    pub fragments: Vec<Fragment>,
+    /// The first readable offset after it.
+    pub first: Offset,
+}
+
+impl Broker {
+    /// Deletes the stored fragments of a journal that are older than its retention; with `dry_run`
+    /// it only says which. A retention of zero keeps for ever. The fragment that ends highest
+    /// always stays, and so does what is not whole below the ones that go.
+    ///
+    /// Fails where the stores can't be listed, or a mount reads the journal's file directly: its
+    /// bytes can't be freed then.
+    pub async fn prune(&self, journal: &Journal, dry_run: bool) -> Result<Pruned, Error> {
+        let served = self.served(journal).ok_or_else(|| Error::Unresolved {
+            journal: journal.clone(),
+            status: Status::JournalNotFound,
+        })?;
+        self.wait_listed(&served).await?;
+        check(&served)?;
+        let retention = served.entry().spec.fragment.retention;
+        if retention.is_zero() {
+            return Ok(Pruned { fragments: Vec::new(), first: served.stat().first });
+        }
+        let keep_from = keep_from(self, retention);
+        let covering = too_old(served.stored().all(), keep_from, served.replica().persisted());
+        let below = covering.last().map_or(Offset::ZERO, Fragment::end);
+        let below = below.max(served.replica().trimmed());
+        let fragments = self.stored_below(&served, below, keep_from).await?;
+        if dry_run {
+            return Ok(Pruned { fragments, first: served.stat().first.max(below) });
+        }
+        trim(self, &served, below).await?;
+        for fragment in &fragments {
+            self.shared.stores.get(&fragment.backing_store)?.delete(fragment).await?;
+            served.stored().remove(fragment.span);
+        }
+        Ok(Pruned { fragments, first: served.stat().first })
+    }
+
+    /// The objects of all stores of a journal that end at `below` or before, and are old.
+    async fn stored_below(
+        &self,
+        served: &Served,
+        below: Offset,
+        keep_from: i64,
+    ) -> Result<Vec<Fragment>, Error> {
+        let mut found = Vec::new();
+        for url in &served.entry().spec.fragment.stores {
+            let listed = self.shared.stores.get(url)?.list(served.journal()).await?;
+            let goes =
+                |fragment: &Fragment| fragment.end() <= below && fragment.mod_time < keep_from;
+            found.extend(listed.into_iter().filter(goes));
+        }
+        found.sort_by_key(|fragment| fragment.span);
+        Ok(found)
+    }
+}
+
+/// Refuses while something else has a say in what may go.
+fn check(served: &Arc<Served>) -> Result<(), Error> {
+    let journal = served.journal().clone();
+    if let Some(detail) = served.second_writer() {
+        return Err(Error::SecondWriter { journal, detail });
+    }
+    if served.replica().is_pinned() {
+        let detail = "a mount reads its file directly; prune again when it is closed there";
+        return Err(Error::NotAllowed { journal, detail });
+    }
+    Ok(())
+}

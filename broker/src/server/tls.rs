@@ -1,0 +1,100 @@
+//! TLS of the port: by rustls with ring, from files in PEM.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
+use tokio_rustls::server::TlsStream;
+
+/// What is offered, the first that the client offers too is taken: in the order of Gazette
+/// (gazette-spec 1.1). gRPC clients offer the second alone.
+const PROTOCOLS: [&[u8]; 2] = [b"http/1.1", HTTP2];
+const HTTP2: &[u8] = b"h2";
+
+/// TLS that can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("can't read {what} from {}: {source}", file.display())]
+    File { what: &'static str, file: PathBuf, source: pem::Error },
+    #[error("no certificate in {}: expected PEM", .0.display())]
+    Empty(PathBuf),
+    #[error("the certificate of {} and its key can't be used: {source}", file.display())]
+    Unusable { file: PathBuf, source: rustls::Error },
+    #[error("the certificates of {} can't be trusted: {detail}", file.display())]
+    Untrusted { file: PathBuf, detail: String },
+}
+
+/// The certificate that a port shows, and whom it lets in by theirs.
+#[derive(Clone)]
+pub struct Tls(TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// Shows the chain of `certificate`, whose key is in `key`. With a `client_ca` only clients
+    /// with a certificate of its are let in.
+    pub fn load(
+        certificate: &Path,
+        key: &Path,
+        client_ca: Option<&Path>,
+    ) -> Result<Self, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let chain = certificates("the certificate", certificate)?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::File {
+            what: "the key",
+            file: key.to_owned(),
+            source,
+        })?;
+        let unusable = |source| TlsError::Unusable { file: certificate.to_owned(), source };
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(file) => builder.with_client_cert_verifier(verifier(file, provider)?),
+        };
+        let mut config = builder.with_single_cert(chain, secret).map_err(unusable)?;
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        Ok(Tls(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// The server's side of the handshake.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.0.accept(stream).await
+    }
+}
+
+/// Whether client and port agreed on HTTP/2. Otherwise it is HTTP/1.1.
+pub fn is_http2(stream: &TlsStream<TcpStream>) -> bool {
+    stream.get_ref().1.alpn_protocol() == Some(HTTP2)
+}
+
+fn certificates(what: &'static str, file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |source| TlsError::File { what, file: file.to_owned(), source };
+    let found = CertificateDer::pem_file_iter(file).map_err(failed)?;
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    if found.is_empty() { Err(TlsError::Empty(file.to_owned())) } else { Ok(found) }
+}
+
+fn verifier(
+    file: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, TlsError> {
+    let untrusted = |detail: String| TlsError::Untrusted { file: file.to_owned(), detail };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("the client CA", file)? {
+        roots.add(certificate).map_err(|error| untrusted(error.to_string()))?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    verifier.map_err(|error| untrusted(error.to_string()))
+}

@@ -1,0 +1,15 @@
+//! Who comes in by the broker's doors, and what they find there: tokens, TLS, unix sockets, ranges,
+//! JSON, metrics, health.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../http/mod.rs"]
+mod http;
+mod json;
+mod metrics;
+mod operators;
+mod ranges;
+mod tls;
+mod tokens;
+mod unix;
+mod world;

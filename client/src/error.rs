@@ -45,6 +45,12 @@ pub enum Error {
     Unknown,
     #[error("{0} can't promise disk durability")]
     NoDisk(String),
+    /// The broker wants a token, or one that says more.
+    #[error("not authorized: {0} (give a token, or keys to sign one with)")]
+    Unauthorized(String),
+    /// The broker has no request for it.
+    #[error("{0}")]
+    Unsupported(String),
     #[error("local i/o failed: {0}")]
     Io(String),
     #[error("the broker answered against the protocol: {0}")]
@@ -70,7 +76,9 @@ impl Error {
             | Error::StaleSequence(..)
             | Error::Conflict(..)
             | Error::NoDisk(_)
+            | Error::Unauthorized(_)
             | Error::Unknown
+            | Error::Unsupported(_)
             | Error::Io(_)
             | Error::Protocol(_) => Remedy::Fix,
         }

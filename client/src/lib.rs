@@ -1,23 +1,40 @@
 //! Speaking to journals: the trait that files are made on, and a broker over gRPC behind it.
 //!
-//! [`Journals`] is what a mount needs of a broker. [`Remote`] is a broker at a URL. [`Reader`] and
-//! [`Appender`] are for programs: they go on where a connection broke, and repeat nothing. What is
-//! asked again is decided by an error's remedy alone, in [`retry`].
+//! [`Journals`] is what a mount needs of a broker. [`Remote`] is a broker at a URL, and
+//! [`Connect`] how it is reached, with which credentials ([`token`]). [`Reader`] and
+//! [`Appender`] are for programs, and [`Anchored`] where a broker knows no writers: they go on
+//! where a connection broke, and repeat nothing. What is asked again is decided by an error's
+//! remedy alone, in [`retry`].
+//!
+//! [`Bucket`] is the journals of a store with no broker, told from its listing ([`naming`]).
+//! [`Fragments`] are the ways to what stores hold, past the broker; [`audit`] says whether it is
+//! whole.
 
+mod anchored;
 mod appender;
+mod bucket;
+mod connect;
 mod error;
+mod fragments;
 mod journals;
 pub mod limits;
 mod names;
 mod reader;
 mod remote;
 pub mod retry;
+mod shelf;
+pub mod token;
 
+pub use anchored::Anchored;
 pub use appender::Appender;
+pub use bucket::Bucket;
+pub use bucket::naming::{self, Postfix};
+pub use connect::Connect;
 pub use error::Error;
+pub use fragments::{Fragments, Way, audit};
 pub use journals::{
     Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait,
     Writer,
 };
 pub use reader::{Piece, Reader};
-pub use remote::{Deleted, Remote};
+pub use remote::{Deleted, Remote, ResetHead, Snapshots, Template};

@@ -58,3 +58,51 @@ pub const HEADS_AT_ONCE: usize = 16;
 /// The first pause before a request is made again, and the longest.
 pub const PAUSE_FIRST: Duration = Duration::from_millis(5);
 pub const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Pieces of `PIECE_LEN` that a stored fragment is read ahead: 2 MiB, enough to keep a fetch going
+/// while a reader takes what came.
+pub const FLOW_PIECES: usize = 8;
+
+/// Bytes before the end of a fragment from which on the next one is fetched as well. With
+/// `FLOW_PIECES`, a sequential reader holds 4 MiB at most.
+pub const NEXT_FLOW_WITHIN: u64 = 8 << 20;
+
+/// Readers that fetch large objects in parts, each of which takes 16 MiB; the others fetch in one
+/// piece.
+pub const PARTED_FLOWS: usize = 4;
+
+/// How often a fragment is fetched again by the same way from where it broke: a server that cuts
+/// long answers is not a broken one. A part's progress lets it begin to count anew.
+pub const FLOW_RESUMES: u32 = 3;
+
+/// Sequential readers of a bucket whose flows are kept, as `OPEN_STREAMS`: 64 MiB in all.
+pub const OPEN_FLOWS: usize = 16;
+
+/// Bytes that a reader may pass over before its flow is begun anew: the pages that a kernel leaves
+/// out when it reads ahead.
+pub const FLOW_SKIP: u64 = 1 << 20;
+
+/// How long a way to a store rests that failed, at first and at most: a store that is away is not
+/// asked for each read, and one that is back is found within minutes.
+pub const REST_FIRST: Duration = Duration::from_secs(5);
+pub const REST_MAX: Duration = Duration::from_secs(300);
+
+/// Failures that are remembered.
+pub const RESTS_MAX: usize = 1024;
+
+/// How often a bucket is listed, unless told otherwise. Listings cost money, and a fragment comes
+/// every few minutes.
+pub const BUCKET_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How often the end of a journal is looked for that somebody follows.
+pub const FOLLOWED_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Followed journals that are looked at, at once and in all. Of more, each waits for the listing.
+pub const FOLLOWED_AT_ONCE: usize = 8;
+pub const FOLLOWED_MAX: usize = 256;
+
+/// The longest pause after listings that failed.
+pub const BUCKET_PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// Fragments that are verified at once: as many as keep a few cores and a line busy.
+pub const AUDITED_AT_ONCE: usize = 4;

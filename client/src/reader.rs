@@ -1,6 +1,7 @@
 //! Reading a journal from an offset on, over as many connections as it takes.
 
-use crate::remote::{Incoming, Next};
+use crate::fragments::passage::Passage;
+use crate::remote::Next;
 use crate::retry::{Pauses, is_worth_a_retry};
 use crate::{Error, Remote};
 use bytes::Bytes;
@@ -28,10 +29,12 @@ pub struct Reader {
     journal: Journal,
     next: ReadFrom,
     end: Option<Offset>,
+    /// In Unix seconds; 0 once it is known where that is.
+    begin_mod_time: i64,
     block: bool,
     patience: Duration,
     pauses: Pauses,
-    incoming: Option<Incoming>,
+    incoming: Option<Passage>,
 }
 
 impl Reader {
@@ -42,6 +45,7 @@ impl Reader {
             journal,
             next: from,
             end: None,
+            begin_mod_time: 0,
             block: false,
             patience: Duration::from_secs(30),
             pauses: Pauses::new(seed),
@@ -53,6 +57,13 @@ impl Reader {
     #[must_use]
     pub fn blocking(self, block: bool) -> Self {
         Reader { block, ..self }
+    }
+
+    /// Leaves out what was stored before a time, in Unix seconds: begins at the first fragment that
+    /// was stored later, or that is in no store yet.
+    #[must_use]
+    pub fn stored_since(self, begin_mod_time: i64) -> Self {
+        Reader { begin_mod_time, ..self }
     }
 
     /// Ends before an offset.
@@ -73,6 +84,12 @@ impl Reader {
             ReadFrom::At(offset) => Some(offset),
             ReadFrom::Head => None,
         }
+    }
+
+    /// Whether the last piece ended where an append ends. Content of several journals that changes
+    /// over at such places only does not tear appends.
+    pub fn is_whole(&self) -> bool {
+        self.incoming.as_ref().is_none_or(Passage::is_whole)
     }
 
     /// The next piece; `None` at the end. Dropping the future loses nothing.
@@ -111,10 +128,14 @@ impl Reader {
             let request = ReadRequest {
                 block: self.block,
                 end: self.end,
+                begin_mod_time: self.begin_mod_time,
                 ..ReadRequest::new(self.journal.clone(), self.next)
             };
-            let incoming = Incoming::open(self.remote.door(), request).await?;
+            let incoming =
+                Passage::open(self.remote.door(), self.remote.fragments_themselves(), request)
+                    .await?;
             self.next = ReadFrom::At(incoming.position());
+            self.begin_mod_time = 0;
             self.incoming = Some(incoming);
         }
         let incoming = self.incoming.as_mut().expect("opened above");

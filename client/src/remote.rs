@@ -6,24 +6,31 @@
 mod courant;
 mod door;
 #[cfg(test)]
-mod double;
+pub(crate) mod double;
 mod fault;
 mod gazette;
 mod incoming;
 mod operator;
 mod outcome;
 mod pieces;
+mod snapshots;
 mod streams;
+mod templates;
 mod watch;
 mod words;
 
 pub use courant::Deleted;
 pub(crate) use door::Door;
+pub(crate) use fault::cause;
 pub(crate) use incoming::{Incoming, Next};
+pub use operator::ResetHead;
+pub use snapshots::Snapshots;
+pub use templates::Template;
 
-use crate::Error;
+use crate::fragments::Fragments;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
 use crate::limits::BLOCKED_READS_MAX;
+use crate::{Connect, Error};
 use bytes::Bytes;
 use index::disk::Disk;
 use pieces::Parts;
@@ -44,14 +51,20 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// A client of the broker at `url`, such as `http://127.0.0.1:8080`. It connects with the first
-    /// request. Needs a tokio runtime around it.
+    /// A client of the broker at `url`, such as `http://127.0.0.1:8080`, without credentials. It
+    /// connects with the first request. Needs a tokio runtime around it.
     pub fn new(url: &str) -> Result<Self, Error> {
-        let door = Arc::new(Door::new(url)?);
+        Remote::connect(&Connect::new(url)?)
+    }
+
+    /// A client of the broker that `connect` leads to, with its credentials. It connects with the
+    /// first request. Needs a tokio runtime around it.
+    pub fn connect(connect: &Connect) -> Result<Self, Error> {
+        let door = Arc::new(Door::new(connect)?);
         Ok(Remote {
             watch: watch::Watch::new(door.clone()),
             door,
-            streams: streams::Streams::default(),
+            streams: streams::Streams::new(Arc::new(Fragments::new(None))),
             blocked: Semaphore::new(BLOCKED_READS_MAX),
             disk: None,
         })
@@ -59,7 +72,7 @@ impl Remote {
 
     /// Refuses a URL that no broker is reached by, without asking anybody.
     pub fn check_url(url: &str) -> Result<(), Error> {
-        Ok(door::check_url(url)?)
+        Connect::new(url).map(drop)
     }
 
     /// Tells the room of `disk` as that for new bytes.
@@ -78,8 +91,21 @@ impl Remote {
         self.door.is_courant().await.map(drop)
     }
 
-    pub(crate) fn door(&self) -> &Door {
+    /// Reads stored fragments of `file` stores from `files`, the root that the broker has as its
+    /// `--file-root`. Others are read by signed URL or with this process's credentials anyway.
+    #[must_use]
+    pub fn with_files(self, files: Arc<dyn Disk>) -> Self {
+        let fragments = Arc::new(Fragments::new(Some(files)));
+        Remote { streams: streams::Streams::new(fragments), ..self }
+    }
+
+    pub(crate) fn door(&self) -> &Arc<Door> {
         &self.door
+    }
+
+    /// The ways to stored fragments that do not lead through the broker.
+    pub(crate) fn fragments_themselves(&self) -> &Arc<Fragments> {
+        self.streams.fragments()
     }
 
     /// Appends content that comes in parts as one whole append, `append.content` first. It happens

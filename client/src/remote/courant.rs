@@ -6,7 +6,7 @@ use super::pieces::{Parts, courant_messages};
 use super::words::{About, broken, stat};
 use crate::{Append, Appended, Error, Stat};
 use protocol::wire::courant::{
-    AppendResponse, CreateRequest, DeleteRequest, HeadsRequest, SyncRequest,
+    AppendResponse, CreateRequest, DeleteRequest, HeadsRequest, PruneRequest, SyncRequest,
 };
 use protocol::{Journal, Life, Offset, Span};
 
@@ -96,5 +96,15 @@ pub(crate) async fn delete(
     let answer = answer.into_inner();
     let about = About { revision: expect_mod_revision, ..About::journal(journal) };
     about.check(answer.fault, answer.detail, 0)?;
+    Ok(Deleted { objects: answer.objects, bytes: answer.bytes })
+}
+
+/// Deletes what is older than a journal's retention, or says what that would remove.
+pub(crate) async fn prune(door: &Door, journal: &Journal, dry_run: bool) -> Result<Deleted, Error> {
+    let request = PruneRequest { journal: journal.to_string(), dry_run };
+    // Not bounded by time: removing many objects takes what it takes.
+    let answer = door.courant().prune(request).await.map_err(|status| door.fault(status))?;
+    let answer = answer.into_inner();
+    About::journal(journal).check(answer.fault, answer.detail, 0)?;
     Ok(Deleted { objects: answer.objects, bytes: answer.bytes })
 }

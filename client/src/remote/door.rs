@@ -2,8 +2,8 @@
 
 use super::fault;
 use crate::Error;
+use crate::connect::{Connect, Wire};
 use crate::limits;
-use protocol::Invalid;
 use protocol::wire::courant::courant_client::CourantClient;
 use protocol::wire::courant::{HeadsRequest, HeadsResponse};
 use protocol::wire::gazette::journal_client::JournalClient;
@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tonic::Code;
-use tonic::transport::{Channel, Endpoint};
 
 /// A prefix that no journal's name has: a request of heads under it is about the census alone.
 pub(crate) const NO_JOURNAL: &str = "//";
@@ -19,39 +18,15 @@ pub(crate) const NO_JOURNAL: &str = "//";
 /// One HTTP/2 connection, made at the first request and made again after it broke.
 pub(crate) struct Door {
     url: String,
-    channel: Channel,
+    wire: Wire,
     is_courant: OnceCell<bool>,
 }
 
-/// Refuses a URL that no broker is reached by.
-pub(crate) fn check_url(url: &str) -> Result<(), Invalid> {
-    protocol::check_endpoint(url).map_err(|invalid| invalid_url(url, invalid.reason()))?;
-    match url.split_once("://") {
-        Some(("http", _)) => Ok(()),
-        Some((scheme, _)) => Err(invalid_url(url, &format!("{scheme} is not supported"))),
-        None => Err(invalid_url(url, "it has no scheme")),
-    }
-}
-
-fn invalid_url(url: &str, why: &str) -> Invalid {
-    Invalid::new(format!("not a broker's URL ({url}; expected http://HOST:PORT): {why}"))
-}
-
 impl Door {
-    /// Needs a tokio runtime around it. Fails on a URL only.
-    pub fn new(url: &str) -> Result<Self, Error> {
-        check_url(url)?;
-        let endpoint = Endpoint::from_shared(url.to_owned())
-            .map_err(|error| invalid_url(url, &fault::cause(&error)))?
-            .connect_timeout(limits::CONNECT_MAX)
-            .tcp_nodelay(true)
-            .tcp_keepalive(Some(limits::KEEP_ALIVE))
-            .tcp_keepalive_interval(Some(limits::KEEP_ALIVE / 3))
-            .tcp_keepalive_retries(Some(3))
-            .initial_stream_window_size(limits::STREAM_WINDOW)
-            .initial_connection_window_size(limits::CONNECTION_WINDOW);
-        let is_courant = OnceCell::new();
-        Ok(Door { url: url.to_owned(), channel: endpoint.connect_lazy(), is_courant })
+    /// Needs a tokio runtime around it. Asks nobody yet.
+    pub fn new(connect: &Connect) -> Result<Self, Error> {
+        let (url, wire) = (connect.url().to_owned(), connect.open()?);
+        Ok(Door { url, wire, is_courant: OnceCell::new() })
     }
 
     pub fn url(&self) -> &str {
@@ -59,13 +34,13 @@ impl Door {
     }
 
     /// Courant's own requests.
-    pub fn courant(&self) -> CourantClient<Channel> {
-        CourantClient::new(self.channel.clone()).max_decoding_message_size(limits::MESSAGE_MAX)
+    pub fn courant(&self) -> CourantClient<Wire> {
+        CourantClient::new(self.wire.clone()).max_decoding_message_size(limits::MESSAGE_MAX)
     }
 
     /// Gazette's requests.
-    pub fn gazette(&self) -> JournalClient<Channel> {
-        JournalClient::new(self.channel.clone()).max_decoding_message_size(limits::MESSAGE_MAX)
+    pub fn gazette(&self) -> JournalClient<Wire> {
+        JournalClient::new(self.wire.clone()).max_decoding_message_size(limits::MESSAGE_MAX)
     }
 
     /// Whether the broker is one of ours. Asked once, with the first request.

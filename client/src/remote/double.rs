@@ -47,6 +47,8 @@ struct Kept {
     bytes: Vec<u8>,
     /// Below, bytes are trimmed.
     first: usize,
+    /// Fragments that only a store has, and their URLs.
+    stored: Vec<(protocol::Fragment, String)>,
     /// Bytes that are lost.
     gap: std::ops::Range<usize>,
     writers: BTreeMap<Vec<u8>, (u64, usize, usize)>,
@@ -105,6 +107,12 @@ impl Double {
 
     pub fn lose(&self, name: &str, gap: std::ops::Range<usize>) {
         self.with(name, |kept| kept.gap = gap);
+    }
+
+    /// From here on the bytes of a fragment are only in a store, and found at a URL.
+    pub fn store(&self, fragment: protocol::Fragment, url: &str) {
+        let name = fragment.journal.to_string();
+        self.with(&name, |kept| kept.stored.push((fragment, url.to_owned())));
     }
 
     fn with(&self, name: &str, change: impl FnOnce(&mut Kept)) {

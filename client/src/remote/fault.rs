@@ -20,15 +20,16 @@ pub(crate) fn error(url: &str, status: Status) -> Error {
         Code::Unknown | Code::InvalidArgument | Code::OutOfRange => {
             Error::Invalid(Invalid::new(text))
         }
+        Code::Unauthenticated | Code::PermissionDenied => {
+            Error::Unauthorized(format!("{url}: {text}"))
+        }
         Code::Ok
         | Code::NotFound
         | Code::AlreadyExists
-        | Code::PermissionDenied
         | Code::FailedPrecondition
         | Code::Unimplemented
         | Code::Internal
-        | Code::DataLoss
-        | Code::Unauthenticated => Error::Protocol(format!("{}: {text}", status.code())),
+        | Code::DataLoss => Error::Protocol(format!("{}: {text}", status.code())),
     }
 }
 

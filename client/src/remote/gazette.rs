@@ -24,22 +24,27 @@ pub(crate) struct Listed {
 
 /// All pages of a list.
 pub(crate) async fn list_specs(door: &Door, selector: Selector) -> Result<Listed, Error> {
+    let ListResponse { header, journals, .. } = list_whole(door, selector).await?;
+    let header = header.ok_or_else(|| Error::Protocol("a list without a header".to_owned()))?;
+    Ok(Listed { journals, etcd: header.etcd })
+}
+
+/// All pages of a list as one, under the header of the first.
+pub(crate) async fn list_whole(door: &Door, selector: Selector) -> Result<ListResponse, Error> {
     let request = ListRequest { selector, watch: false, watch_resume: None };
     let mut client = door.gazette();
     let mut pages =
         door.ask(client.list(protocol::wire::gazette::ListRequest::from(request))).await?;
-    let mut etcd = None;
-    let mut journals = Vec::new();
+    let mut whole = ListResponse::default();
     while let Some(page) = pages.message().await.map_err(|status| door.fault(status))? {
         let page = ListResponse::try_from(page).map_err(broken)?;
         if page.status != Status::Ok {
             return Err(Error::Later(format!("{}: {}", door.url(), page.status)));
         }
-        etcd = etcd.or(page.header.map(|header| header.etcd));
-        journals.extend(page.journals);
+        whole.header = whole.header.or(page.header);
+        whole.journals.extend(page.journals);
     }
-    let etcd = etcd.ok_or_else(|| Error::Protocol("a list without a header".to_owned()))?;
-    Ok(Listed { journals, etcd })
+    Ok(whole)
 }
 
 pub(crate) async fn list(door: &Door, prefix: &str) -> Result<Vec<Stat>, Error> {
@@ -130,6 +135,11 @@ async fn ends(door: &Door, journal: &Journal) -> Result<(Offset, Offset, i64), E
     Ok((begin, head.max(first.write_head), mod_time))
 }
 
+/// The write head, as the broker knows it at this moment.
+pub(crate) async fn head(door: &Door, journal: &Journal) -> Result<Offset, Error> {
+    Ok(metadata(door, journal, ReadFrom::Head).await?.write_head)
+}
+
 async fn metadata(door: &Door, journal: &Journal, from: ReadFrom) -> Result<ReadMetadata, Error> {
     let request = ReadRequest { metadata_only: true, ..ReadRequest::new(journal.clone(), from) };
     read_metadata(door, journal, request).await
@@ -216,6 +226,11 @@ pub(crate) async fn append(door: &Door, append: &Append, parts: Parts) -> Result
 
 pub(crate) fn no_disk(door: &Door) -> Error {
     Error::NoDisk(format!("the Gazette broker at {}", door.url()))
+}
+
+/// As [`not_there`], of what is about no journal.
+pub(crate) fn unsupported(door: &Door, lack: &str) -> Error {
+    Error::Unsupported(format!("the broker at {} is one of Gazette and {lack}", door.url()))
 }
 
 /// The answer to what Gazette has no request for.

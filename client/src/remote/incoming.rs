@@ -9,7 +9,7 @@ use futures::FutureExt;
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::response::{ReadMetadata, ReadResponse};
 use protocol::wire::gazette;
-use protocol::{Journal, Offset, Span, Status};
+use protocol::{Fragment, Journal, Offset, Span, Status};
 use tonic::{Code, Streaming};
 
 /// What comes next in a stream.
@@ -30,7 +30,11 @@ pub(crate) struct Incoming {
     journal: Journal,
     position: Offset,
     rest: Bytes,
+    /// Where what the broker has promised so far ends: the end of an append.
+    whole_at: Offset,
     messages: Streaming<gazette::ReadResponse>,
+    /// The stored fragment that was told of last, and its URL.
+    offered: Option<(Fragment, String)>,
     /// Where a gap ends that was met and not told yet.
     resumes: Option<Offset>,
     /// How the stream ended, where that was met and not told yet.
@@ -39,10 +43,12 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// Opens a stream and reads its first message, which says whether there is one at all. Its
-    /// position is that of the request, or the head where that was asked for.
+    /// position is that of the request, or where the broker begins: at the head where that was
+    /// asked for, at the first fragment that is young enough where old ones are left out.
     pub async fn open(door: &Door, request: ReadRequest) -> Result<Self, Error> {
         let journal = request.journal.journal().clone();
         let from = request.from;
+        let begins_there = from == ReadFrom::Head || request.begin_mod_time != 0;
         let message = gazette::ReadRequest::from(request);
         let messages = door.gazette().read(message).await.map_err(|status| door.fault(status))?;
         let mut incoming = Incoming {
@@ -50,7 +56,9 @@ impl Incoming {
             journal,
             position: Offset::ZERO,
             rest: Bytes::new(),
+            whole_at: Offset::ZERO,
             messages: messages.into_inner(),
+            offered: None,
             resumes: None,
             ended: None,
         };
@@ -59,7 +67,7 @@ impl Incoming {
         }
         match incoming.message().await? {
             Some(ReadResponse::Metadata(metadata)) => {
-                if from == ReadFrom::Head {
+                if begins_there {
                     incoming.position = metadata.offset;
                 }
                 incoming.meet(&metadata)?;
@@ -74,6 +82,19 @@ impl Incoming {
     /// Where the next byte is.
     pub fn position(&self) -> Offset {
         self.position
+    }
+
+    /// Whether the position is at the end of an append, as far as the broker has told ends. Appends
+    /// are whole in what lies between two such positions.
+    pub fn is_whole(&self) -> bool {
+        self.rest.is_empty() && self.position >= self.whole_at
+    }
+
+    /// The stored fragment at the position, and the URL that the broker gave for it, or none. Where
+    /// the stream ends before it, the broker leaves it to its client to fetch.
+    pub fn offered(&self) -> Option<(Fragment, String)> {
+        let offered = self.offered.as_ref();
+        offered.filter(|(fragment, _)| fragment.span.contains(self.position)).cloned()
     }
 
     /// The next bytes, at most `max` and as many of them as are there without waiting.
@@ -159,6 +180,9 @@ impl Incoming {
         match metadata.status {
             Status::Ok if metadata.offset < self.position => Err(self.odd("it goes back")),
             Status::Ok => {
+                self.whole_at = metadata.fragment.as_ref().map_or(metadata.offset, Fragment::end);
+                let stored = metadata.fragment.clone().filter(Fragment::is_persisted);
+                self.offered = stored.map(|fragment| (fragment, metadata.fragment_url.clone()));
                 self.resumes = (metadata.offset > self.position).then_some(metadata.offset);
                 Ok(())
             }

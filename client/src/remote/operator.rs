@@ -1,17 +1,109 @@
-//! What operators ask of a broker: specs, fragments, deletion.
+//! What operators ask of a broker: specs, fragments, heads, stores, deletion.
 
 use super::courant::{self, Deleted};
+use super::pieces::{Parts, gazette_request};
 use super::words::broken;
-use super::{Remote, gazette, outcome};
+use super::{Remote, fault, gazette, outcome};
 use crate::Error;
-use protocol::request::{ApplyRequest, FragmentsRequest};
-use protocol::response::{ApplyResponse, FragmentsResponse, ListedFragment, ListedJournal};
-use protocol::{Journal, Selector, Status};
+use bytes::Bytes;
+use protocol::request::{
+    AppendRequest, AppendSuspend, ApplyRequest, FragmentStoreHealthRequest, FragmentsRequest,
+};
+use protocol::response::{
+    AppendResponse, ApplyResponse, FragmentStoreHealthResponse, FragmentsResponse, ListResponse,
+    ListedFragment, ListedJournal,
+};
+use protocol::{Journal, Offset, Selector, Status};
+
+/// What became of the head of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetHead {
+    /// It is at this offset.
+    At(Offset),
+    /// Somebody appended at the same time, which shows that it was right.
+    Raced(Offset),
+}
 
 impl Remote {
+    /// Whether the broker knows writers, so that an append with a writer's sequence is made once. A
+    /// Gazette broker does not.
+    pub async fn knows_writers(&self) -> Result<bool, Error> {
+        self.door().is_courant().await
+    }
+
     /// The specs of the journals that a selector means, by name.
     pub async fn list_specs(&self, selector: Selector) -> Result<Vec<ListedJournal>, Error> {
         gazette::list_specs(self.door(), selector).await.map(|listed| listed.journals)
+    }
+
+    /// The same as one answer, under its header.
+    pub async fn list_whole(&self, selector: Selector) -> Result<ListResponse, Error> {
+        gazette::list_whole(self.door(), selector).await
+    }
+
+    /// Moves the head of a journal whose store goes on beyond what its brokers know to the end of
+    /// the store, so that appends go on there (gazette-spec 2.10).
+    pub async fn reset_head(&self, journal: &Journal) -> Result<ResetHead, Error> {
+        let head = gazette::head(self.door(), journal).await?;
+        let request = AppendRequest {
+            offset: Some(head),
+            suspend: AppendSuspend::Keep,
+            ..AppendRequest::new(journal.clone())
+        };
+        match self.pulse(request).await?.status {
+            Status::Ok => Ok(ResetHead::At(head)),
+            Status::WrongAppendOffset => Ok(ResetHead::Raced(head)),
+            status => Err(outcome::error(status, journal)),
+        }
+    }
+
+    /// Suspends a journal: with `force` now, else if all of it is persisted. Answers whether it is
+    /// suspended.
+    pub async fn suspend(&self, journal: &Journal, force: bool) -> Result<bool, Error> {
+        let suspend = if force { AppendSuspend::Now } else { AppendSuspend::IfFlushed };
+        let request = AppendRequest { suspend, ..AppendRequest::new(journal.clone()) };
+        match self.pulse(request).await?.status {
+            Status::Ok => Ok(false),
+            Status::Suspended => Ok(true),
+            status => Err(outcome::error(status, journal)),
+        }
+    }
+
+    /// An append of no bytes.
+    async fn pulse(&self, request: AppendRequest) -> Result<AppendResponse, Error> {
+        let messages = gazette_request(request, Parts::Whole(Bytes::new()));
+        let mut client = self.door().gazette();
+        let answer = client.append(messages).await;
+        // It changes no content, so that it may be asked for again.
+        let answer = answer.map_err(|status| fault::error(self.url(), status))?;
+        AppendResponse::try_from(answer.into_inner()).map_err(broken)
+    }
+
+    /// Whether the broker can write to a store: `None`, or what is wrong with it.
+    pub async fn store_health(
+        &self,
+        request: FragmentStoreHealthRequest,
+    ) -> Result<Option<String>, Error> {
+        let request = protocol::wire::gazette::FragmentStoreHealthRequest::from(request);
+        // Not bounded by time: a first check of a store that is away takes what it takes.
+        let mut client = self.door().gazette();
+        let answer = client.fragment_store_health(request).await;
+        let answer = answer.map_err(|status| self.door().fault(status))?.into_inner();
+        let answer = FragmentStoreHealthResponse::try_from(answer).map_err(broken)?;
+        match answer.status {
+            Status::Ok => Ok(None),
+            _ => Ok(Some(answer.store_health_error)),
+        }
+    }
+
+    /// Deletes the stored fragments of a journal that are older than its retention, or says which
+    /// those are.
+    pub async fn prune(&self, journal: &Journal, dry_run: bool) -> Result<Deleted, Error> {
+        if !self.door().is_courant().await? {
+            let what = "prunes nothing: gazctl journals prune does, with a store's credentials";
+            return Err(gazette::not_there(self.door(), journal, what));
+        }
+        courant::prune(self.door(), journal, dry_run).await
     }
 
     /// Makes all changes or none, and says at which revision of the key space.

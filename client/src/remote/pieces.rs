@@ -115,6 +115,14 @@ pub(crate) fn gazette_messages(append: &Append, parts: Parts) -> Messages<gazett
         subtract_registers: labels(&append.subtract_registers),
         ..protocol::request::AppendRequest::new(append.journal.clone())
     };
+    gazette_request(first, parts)
+}
+
+/// The messages of an append whose first one is given.
+pub(crate) fn gazette_request(
+    first: protocol::request::AppendRequest,
+    parts: Parts,
+) -> Messages<gazette::AppendRequest> {
     let rest = parts.stream().map(gazette::AppendRequest::from);
     Messages(stream::iter([first.into()]).chain(rest).boxed())
 }

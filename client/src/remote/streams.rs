@@ -6,65 +6,65 @@
 //! reached is old news by then, and is asked anew.
 
 use super::door::Door;
-use super::incoming::{Incoming, Next};
+use super::incoming::Next;
 use super::{courant, gazette};
-use crate::limits::{OPEN_STREAMS, STREAM_IDLE};
+use crate::fragments::Fragments;
+use crate::fragments::passage::Passage;
+use crate::limits::OPEN_STREAMS;
+use crate::shelf::Shelf;
 use crate::{Error, Read};
 use bytes::Bytes;
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::{Journal, Life, Span};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use tokio::time::Instant;
+use std::sync::Arc;
 
 /// The streams that wait for their next read.
-#[derive(Default)]
 pub(crate) struct Streams {
-    shelf: Arc<Mutex<Shelf>>,
-}
-
-#[derive(Default)]
-struct Shelf {
-    /// The longest waiting first. Bounded by number and by time.
-    waiting: Vec<Waiting>,
-    /// A task takes out those that waited too long.
-    is_swept: bool,
+    shelf: Shelf<Waiting>,
+    fragments: Arc<Fragments>,
 }
 
 struct Waiting {
-    since: Instant,
     journal: Journal,
     /// The life that was checked when the stream was opened.
     life: Option<Life>,
-    incoming: Incoming,
+    passage: Passage,
 }
 
 impl Streams {
+    /// No streams yet; stored fragments are fetched as `fragments` can.
+    pub fn new(fragments: Arc<Fragments>) -> Self {
+        Streams { shelf: Shelf::new(OPEN_STREAMS), fragments }
+    }
+
+    pub fn fragments(&self) -> &Arc<Fragments> {
+        &self.fragments
+    }
+
     /// Bytes at an offset, or none at the head.
-    pub async fn read(&self, door: &Door, read: Read) -> Result<Bytes, Error> {
+    pub async fn read(&self, door: &Arc<Door>, read: Read) -> Result<Bytes, Error> {
         if read.max == 0 {
             return Ok(Bytes::new());
         }
         if let Some(mut waiting) = self.resume(&read)
-            && let Ok(Next::Content(bytes)) = waiting.incoming.next(read.max).await
+            && let Ok(Next::Content(bytes)) = waiting.passage.next(read.max).await
         {
-            self.keep(waiting);
+            self.shelf.keep(waiting);
             return Ok(bytes);
         }
         self.read_anew(door, read).await
     }
 
-    async fn read_anew(&self, door: &Door, read: Read) -> Result<Bytes, Error> {
-        let from = ReadFrom::At(read.offset);
-        let mut incoming =
-            Incoming::open(door, ReadRequest::new(read.journal.clone(), from)).await?;
+    async fn read_anew(&self, door: &Arc<Door>, read: Read) -> Result<Bytes, Error> {
+        let request = ReadRequest::new(read.journal.clone(), ReadFrom::At(read.offset));
+        let mut passage = Passage::open(door, &self.fragments, request).await?;
         // After the stream is open: a life that is there before and after was there meanwhile.
         if let Some(life) = read.life {
             check_life(door, &read.journal, life).await?;
         }
-        match incoming.next(read.max).await? {
+        match passage.next(read.max).await? {
             Next::Content(bytes) => {
-                let since = Instant::now();
-                self.keep(Waiting { since, journal: read.journal, life: read.life, incoming });
+                self.shelf.keep(Waiting { journal: read.journal, life: read.life, passage });
                 Ok(bytes)
             }
             Next::Gap(span) => Err(gap(door, read.journal, span).await),
@@ -74,44 +74,11 @@ impl Streams {
 
     /// Takes out the stream that goes on where the read begins.
     fn resume(&self, read: &Read) -> Option<Waiting> {
-        let mut shelf = locked(&self.shelf);
-        let fits = |open: &Waiting| {
+        self.shelf.take(|open| {
             open.journal == read.journal
-                && open.incoming.position() == read.offset
+                && open.passage.position() == read.offset
                 && (read.life.is_none() || open.life == read.life)
-        };
-        let at = shelf.waiting.iter().rposition(fits)?;
-        Some(shelf.waiting.remove(at))
-    }
-
-    fn keep(&self, mut open: Waiting) {
-        open.since = Instant::now();
-        let mut shelf = locked(&self.shelf);
-        if shelf.waiting.len() >= OPEN_STREAMS {
-            shelf.waiting.remove(0);
-        }
-        shelf.waiting.push(open);
-        if !std::mem::replace(&mut shelf.is_swept, true) {
-            tokio::spawn(sweep(Arc::downgrade(&self.shelf)));
-        }
-    }
-}
-
-fn locked(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().expect("no holder panics")
-}
-
-/// Closes streams that nobody came back for, until there are none.
-async fn sweep(shelf: Weak<Mutex<Shelf>>) {
-    loop {
-        tokio::time::sleep(STREAM_IDLE).await;
-        let Some(shelf) = shelf.upgrade() else { return };
-        let mut shelf = locked(&shelf);
-        shelf.waiting.retain(|open| open.since.elapsed() < STREAM_IDLE);
-        if shelf.waiting.is_empty() {
-            shelf.is_swept = false;
-            return;
-        }
+        })
     }
 }
 

@@ -3,9 +3,10 @@
 use super::{Double, Kept};
 use protocol::wire::courant::courant_server::Courant;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, CreateRequest, CreateResponse, DeleteRequest, DeleteResponse,
-    Fault, Head, HeadsRequest, HeadsResponse, StatusRequest, StatusResponse, SyncRequest,
-    SyncResponse,
+    AppendRequest, AppendResponse, ChangedTemplate, CreateRequest, CreateResponse, DeleteRequest,
+    DeleteResponse, DeleteTemplateRequest, Fault, Head, HeadsRequest, HeadsResponse, PruneRequest,
+    PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest, SyncResponse,
+    TemplatesRequest, TemplatesResponse,
 };
 use std::time::Duration;
 use tokio::time::timeout;
@@ -168,6 +169,34 @@ impl Courant for Double {
         &self,
         _request: Request<StatusRequest>,
     ) -> Result<Response<StatusResponse>, Status> {
+        Err(Status::unimplemented("not of interest"))
+    }
+
+    async fn prune(
+        &self,
+        _request: Request<PruneRequest>,
+    ) -> Result<Response<PruneResponse>, Status> {
+        Err(Status::unimplemented("not of interest"))
+    }
+
+    async fn templates(
+        &self,
+        _request: Request<TemplatesRequest>,
+    ) -> Result<Response<TemplatesResponse>, Status> {
+        Err(Status::unimplemented("not of interest"))
+    }
+
+    async fn put_template(
+        &self,
+        _request: Request<PutTemplateRequest>,
+    ) -> Result<Response<ChangedTemplate>, Status> {
+        Err(Status::unimplemented("not of interest"))
+    }
+
+    async fn delete_template(
+        &self,
+        _request: Request<DeleteTemplateRequest>,
+    ) -> Result<Response<ChangedTemplate>, Status> {
         Err(Status::unimplemented("not of interest"))
     }
 }

@@ -76,6 +76,13 @@ impl Double {
         if at >= head {
             return ReadMetadata { offset: at, write_head: head, ..refusal };
         }
+        let is_there = |(stored, _): &&(Fragment, String)| stored.span.contains(at);
+        if let Some((stored, url)) = kept.stored.iter().find(is_there) {
+            let (status, fragment) = (protocol::Status::Ok, Some(stored.clone()));
+            let fragment_url = url.clone();
+            let found = ReadMetadata { status, offset: at, write_head: head, ..refusal };
+            return ReadMetadata { fragment, fragment_url, ..found };
+        }
         let end = if index(at) < kept.gap.start { offset(kept.gap.start) } else { head };
         let journal = name.parse().expect("valid");
         let fragment = Fragment::local(journal, Span::between(at, end), Sum::ZERO, Codec::None);
@@ -116,12 +123,18 @@ impl Double {
                 continue;
             }
             is_waiting = false;
-            let fragment = metadata.fragment.clone();
+            let (fragment, found) = (metadata.fragment.clone(), metadata.offset);
             if answers.send(Ok(metadata.into())).await.is_err() {
                 return;
             }
             let Some(fragment) = fragment.filter(|_| !request.metadata_only) else { return };
-            let mut at = fragment.begin();
+            if fragment.is_persisted() {
+                if !request.may_proxy {
+                    return;
+                }
+                *self.table().requests.entry("proxied").or_default() += 1;
+            }
+            let mut at = found;
             let end = request.end.unwrap_or(Offset::MAX).min(fragment.end());
             for piece in self.content(&name, Span::between(at, end)).chunks(CONTENT_LEN) {
                 if broken.is_some_and(|after| sent >= after) {

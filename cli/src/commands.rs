@@ -1,12 +1,15 @@
 //! The commands, one a file.
 
 mod completions;
+mod fsck;
 mod inspect;
 mod journals;
 mod mount;
 mod mounting;
+mod port;
 mod serve;
 mod serving;
+mod status;
 mod umount;
 mod up;
 
@@ -20,7 +23,9 @@ pub enum Command {
     Mount(mount::Mount),
     Umount(umount::Umount),
     Journals(journals::Journals),
+    Status(status::Status),
     Inspect(inspect::Inspect),
+    Fsck(fsck::Fsck),
     Completions(completions::Completions),
 }
 
@@ -31,7 +36,9 @@ impl Command {
             Command::Up(_) | Command::Serve(_) | Command::Mount(_) => true,
             Command::Umount(_)
             | Command::Journals(_)
+            | Command::Status(_)
             | Command::Inspect(_)
+            | Command::Fsck(_)
             | Command::Completions(_) => false,
         }
     }
@@ -43,7 +50,9 @@ impl Command {
             Command::Mount(mount) => mount.run().await,
             Command::Umount(umount) => umount.run(),
             Command::Journals(journals) => journals.run().await,
+            Command::Status(status) => status.run().await,
             Command::Inspect(inspect) => inspect.run(),
+            Command::Fsck(fsck) => fsck.run().await,
             Command::Completions(completions) => completions.run(),
         }
     }

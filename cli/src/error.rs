@@ -1,6 +1,6 @@
 //! Why a command failed: one line, with what to do about it.
 
-use protocol::{Journal, Remedy};
+use protocol::{Journal, Offset, Remedy};
 use std::io;
 use std::path::Path;
 
@@ -14,6 +14,8 @@ pub enum Error {
     Data(String, Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Broker(#[from] broker::Error),
+    #[error(transparent)]
+    Tls(#[from] broker::server::TlsError),
     #[error(transparent)]
     Listen(#[from] broker::server::CannotListen),
     #[error(transparent)]
@@ -37,6 +39,33 @@ pub enum Error {
     Nested(String, String),
     #[error("{0} holds damage, listed above: what is damaged reads as an error, the rest is whole")]
     Damage(String),
+    #[error("{1}: apply {0} changes in several transactions, with --max-txn-size 128")]
+    TooManyChanges(usize, protocol::Invalid),
+    /// The file that was to be edited.
+    #[error("the editor failed, and nothing was applied: the text is in {0}")]
+    Editor(String),
+    #[error("nothing was applied: {1}: the text is in {0}")]
+    NotApplied(String, String),
+    #[error("{0} can't be used: {1}")]
+    Unhealthy(String, String),
+    #[error(
+        "no template has the prefix {0:?}: courant journals templates list shows what there is"
+    )]
+    NoTemplate(String),
+    #[error("{0}: offset {1} is beyond its end, {2}{3}")]
+    Beyond(Journal, Offset, Offset, &'static str),
+    #[error("the input at byte {0}: {1}")]
+    Record(u64, String),
+    #[error("--mapping wants records: say --framing lines or fixed")]
+    KeysOfNothing,
+    #[error(
+        "the key {0:?} is the last record: with this --mapping each record comes after its key"
+    )]
+    KeyOfNothing(String),
+    #[error("the key {0:?} is the name of no journal that was selected")]
+    NoPartition(String),
+    #[error("--broker.auth-keys: {0}")]
+    Keys(client::token::Refused),
     #[error("{0} is no data directory of courant")]
     NoData(String),
     #[error("ended at once, by a second signal: what was in flight may be unfinished")]

@@ -1,8 +1,8 @@
-//! Input of a command: a file or standard input, read beside the network, as it is or by lines.
+//! Input of a command: a file or standard input, read beside the network.
 
 use crate::Error;
 use crate::output::STANDARD;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -74,53 +74,9 @@ impl Chunks {
     }
 }
 
-/// Input, gathered until lines are whole.
-#[derive(Default)]
-pub struct Lines(BytesMut);
-
-impl Lines {
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    /// Takes out all that ends with a newline.
-    pub fn whole(&mut self) -> Option<Bytes> {
-        let end = self.0.iter().rposition(|byte| *byte == b'\n')?;
-        Some(self.0.split_to(end + 1).freeze())
-    }
-
-    /// What is left at the end of the input, made a line.
-    pub fn rest(mut self) -> Option<Bytes> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.extend_from_slice(b"\n");
-        Some(self.0.freeze())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_stay_whole() {
-        let mut lines = Lines::default();
-        // Case: what comes, which lines are whole then
-        let cases: [(&str, Option<&str>); 5] = [
-            ("one", None),
-            (" two", None),
-            ("\nthree\nfo", Some("one two\nthree\n")),
-            ("ur\n", Some("four\n")),
-            ("five", None),
-        ];
-        for (bytes, expected) in cases {
-            lines.push(bytes.as_bytes());
-            assert_eq!(lines.whole().as_deref(), expected.map(str::as_bytes), "{bytes}");
-        }
-        assert_eq!(lines.rest().as_deref(), Some(&b"five\n"[..]));
-        assert_eq!(Lines::default().rest(), None);
-    }
 
     #[tokio::test]
     async fn input_comes_in_chunks() {

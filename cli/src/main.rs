@@ -1,11 +1,16 @@
 //! The program `courant`: brokers, mounts, and what operators ask of journals.
 
 mod commands;
+mod config;
+mod connection;
 mod error;
+mod ini;
 mod input;
 mod logging;
+mod offsets;
 mod output;
 mod progress;
+mod proto;
 mod random;
 mod seams;
 mod selection;
@@ -15,9 +20,10 @@ mod specs;
 mod table;
 mod time;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use commands::Command;
 use error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -32,7 +38,11 @@ Examples:
   tail -c +1 -f journals/log                  read, and follow
   courant journals list                       what journals there are
   courant journals read -b local/log          read the file `log` without the mount, and follow
+  courant status                              what the broker holds and waits for
   courant umount journals                     take a mount away
+
+Options may stand in courant.ini, gazctl.ini or (serve, up) gazette.ini: in this directory, in
+~/.config/courant or ~/.config/gazette. A flag goes before them, they before the environment.
 
 Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong usage.";
 
@@ -47,13 +57,16 @@ struct Arguments {
     #[arg(value_parser = logging::filter)]
     log_level: Option<String>,
 
+    /// How the log is written [default: text, in color on a terminal].
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", alias = "log.format")]
+    log_format: Option<logging::Format>,
+
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
+    match config::arguments(&Arguments::command()).and_then(|arguments| run(&arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has had enough of it, as `head` does.
         Err(Error::OutputClosed) => ExitCode::SUCCESS,
@@ -65,8 +78,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), Error> {
-    logging::start(arguments.log_level.as_deref(), arguments.command.is_daemon());
+fn run(arguments: &[OsString]) -> Result<(), Error> {
+    let arguments = Arguments::parse_from(arguments);
+    let is_daemon = arguments.command.is_daemon();
+    logging::start(arguments.log_level.as_deref(), arguments.log_format, is_daemon);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::io("start the runtime"))?;
     let done = runtime.block_on(arguments.command.run());
@@ -77,7 +92,6 @@ fn run(arguments: Arguments) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_holds_together() {
@@ -87,7 +101,7 @@ mod tests {
     #[test]
     fn usage_is_told_from_failure() {
         // Case: arguments, and whether they are understood
-        let cases: [(&[&str], bool); 25] = [
+        let cases: [(&[&str], bool); 37] = [
             (&["up"], true),
             (&["up", "--data", "d", "--mount", "m", "--listen", "127.0.0.1:0"], true),
             (&["up", "--durability", "memory", "--local-budget", "1G", "--min-free=64MiB"], true),
@@ -100,7 +114,7 @@ mod tests {
             (&["mount", "--broker", "http://h:1", "m"], true),
             (&["mount"], false),
             (&["mount", "--broker", "h:1", "m"], false),
-            (&["journals", "list", "--broker.address", "https://h:1"], false),
+            (&["journals", "list", "--broker.address", "ftp://h:1"], false),
             (&["umount", "m"], true),
             (&["inspect", "d"], true),
             (&["journals", "list", "-l", "name:prefix=local/", "-o", "json", "-L", "tag"], true),
@@ -111,6 +125,18 @@ mod tests {
             (&["journals", "read", "local/x", "-b", "--offset", "5"], true),
             (&["journals", "read", "local/x", "--tail", "--offset", "5"], false),
             (&["journals", "delete", "local/x", "--purge", "--dry-run"], true),
+            (&["journals", "read", "local/x", "--since", "10m"], true),
+            (&["journals", "read", "local/x", "--since", "10m", "--from", "5"], false),
+            (&["journals", "append", "local/x", "--lines"], true),
+            (&["journals", "append", "local/x", "--lines", "-f", "fixed"], false),
+            (&["journals", "list", "--broker", "unix:///run/c.sock", "--zone", "a"], true),
+            (&["journals", "list", "--broker.cert-file", "f"], false),
+            (&["journals", "list", "--watch", "-o", "proto", "--log.format", "json"], true),
+            (&["journals", "store-health", "file:///"], true),
+            (&["journals", "fragments"], true),
+            (&["journals", "prune"], false),
+            (&["journals", "templates", "put", "--specs", "t.yaml"], true),
+            (&["status", "--broker", "http://h:1", "-o", "json"], true),
             (&["up", "--log-level", "loud"], false),
             (&["no-such-command"], false),
         ];

@@ -14,11 +14,21 @@ pub struct Selection {
     journal: Option<Journal>,
 
     /// Journals by their labels, such as `name:prefix=local/` or `tag in (a, b), !old`.
-    #[arg(short = 'l', long)]
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
     selector: Option<Selector>,
 }
 
 impl Selection {
+    /// One journal, by its name.
+    pub fn of(journal: Journal) -> Self {
+        Selection { journal: Some(journal), selector: None }
+    }
+
+    /// The selector, where journals are meant by one.
+    pub fn selector(&self) -> Option<&Selector> {
+        self.selector.as_ref()
+    }
+
     /// The journals, at least one. A name is not looked up: what is asked of it tells.
     pub async fn journals(&self, remote: &Remote) -> Result<Vec<Journal>, Error> {
         if let Some(journal) = &self.journal {

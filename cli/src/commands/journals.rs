@@ -3,12 +3,18 @@
 mod append;
 mod apply;
 mod delete;
+mod edit;
 mod fragments;
+mod health;
 mod list;
+mod prune;
 mod read;
+mod reset_head;
+mod suspend;
+mod templates;
 
-use crate::Error;
-use client::Remote;
+use crate::connection::Connection;
+use crate::{Error, seams};
 use std::sync::Arc;
 
 /// List, change, append to and read journals of a broker.
@@ -17,41 +23,55 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Journals {
-    /// The broker's URL.
-    #[arg(long = "broker.address", value_name = "URL", global = true)]
-    #[arg(env = "BROKER_ADDRESS", default_value = "http://localhost:8080", value_parser = broker)]
-    broker_address: String,
-
     #[command(subcommand)]
     command: Command,
-}
 
-/// A broker's URL, as far as it can be checked without the network.
-pub fn broker(url: &str) -> Result<String, String> {
-    Remote::check_url(url).map_err(|error| error.to_string())?;
-    Ok(url.to_owned())
+    #[command(flatten)]
+    connection: Connection,
 }
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
     List(list::List),
     Apply(apply::Apply),
+    Edit(edit::Edit),
     Append(append::Append),
     Read(read::Read),
     Fragments(fragments::Fragments),
+    Prune(prune::Prune),
+    ResetHead(reset_head::ResetHead),
+    Suspend(suspend::Suspend),
+    StoreHealth(health::StoreHealth),
     Delete(delete::Delete),
+    Templates(templates::Templates),
 }
 
 impl Journals {
     pub async fn run(self) -> Result<(), Error> {
-        let remote = Arc::new(Remote::new(&self.broker_address)?);
+        if let Command::Apply(apply) = &self.command
+            && apply.is_dry_run()
+        {
+            // A broker is neither asked nor needed.
+            return apply.describe();
+        }
+        let mut remote = self.connection.remote()?;
+        if let Command::Read(read::Read { file_root: Some(root), .. }) = &self.command {
+            remote = remote.with_files(seams::file_root(root)?);
+        }
+        let remote = Arc::new(remote);
         match self.command {
             Command::List(list) => list.run(&remote).await,
             Command::Apply(apply) => apply.run(&remote).await,
+            Command::Edit(edit) => edit.run(&remote).await,
             Command::Append(append) => append.run(&remote).await,
             Command::Read(read) => read.run(&remote).await,
             Command::Fragments(fragments) => fragments.run(&remote).await,
+            Command::Prune(prune) => prune.run(&remote).await,
+            Command::ResetHead(reset) => reset.run(&remote).await,
+            Command::Suspend(suspend) => suspend.run(&remote).await,
+            Command::StoreHealth(health) => health.run(&remote).await,
             Command::Delete(delete) => delete.run(&remote).await,
+            Command::Templates(templates) => templates.run(&remote).await,
         }
     }
 }

@@ -1,36 +1,47 @@
-//! `courant mount`: the journals of a broker elsewhere, as files.
+//! `courant mount`: the journals of a broker elsewhere, or of a store with no broker, as files.
 
-use super::journals::broker;
 use super::mounting::{MountFlags, Mounted};
 use super::serving::Guarantee;
+use crate::connection::Connection;
 use crate::signals::Signals;
 use crate::{Error, output, seams};
 use ::mount::mountpoint::MountPoint;
-use client::{Durability, Journals, Remote};
+use client::{Bucket, Durability, Fragments, Journals, Postfix};
 use index::disk::RealDisk;
-use std::path::PathBuf;
+use protocol::duration;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   courant mount --broker http://127.0.0.1:8080 journals
   courant mount --broker http://broker:8080 --prefix logs/ --read-only /srv/logs
-  courant umount journals";
+  courant mount --bucket s3://logs/prefix/ journals          read-only, with no broker
+  courant mount --bucket file:///store/ --postfix 'date=*/hour=*' journals
+  courant umount journals
 
-/// Mount the journals of a broker.
+Stored fragments are read past the broker: by the URLs that it signs, else with this process's own
+credentials (for file stores, --file-root), and where neither works through the broker.";
+
+/// Mount the journals of a broker, or of a fragment store.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Mount {
-    /// The broker's URL. A Gazette broker will do, without fsync to disk.
-    #[arg(long, value_name = "URL", value_parser = broker)]
-    broker: String,
+    #[command(flatten)]
+    bucket: BucketFlags,
+
+    /// The directory below which the broker's, or the bucket's, file:// stores lie [default: / for
+    /// a bucket].
+    #[arg(long, value_name = "DIR")]
+    file_root: Option<PathBuf>,
 
     /// Where this mount may keep local bytes. Made when it is missing.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 
     /// What write(2) waits for [default: memory, as on any file system]. fsync always means disk.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "url")]
     durability: Option<Guarantee>,
 
     #[command(flatten)]
@@ -38,25 +49,68 @@ pub struct Mount {
 
     /// The directory to mount on. Made when it is missing.
     mountpoint: PathBuf,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+/// How a store is mounted with no broker.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Bucket")]
+struct BucketFlags {
+    /// The store's URL, as in a spec: its journals are found by listing it, and are read-only. No
+    /// broker is asked then.
+    #[arg(long = "bucket", id = "url", value_name = "URL", conflicts_with = "allow_delete")]
+    url: Option<String>,
+
+    /// The directories between a journal and its fragments, such as `date=*/hour=*`; may be given
+    /// several times, and empty for none [default: told by names and offsets].
+    #[arg(long, value_name = "PATTERN", requires = "url")]
+    postfix: Vec<String>,
+
+    /// How often the store is listed. The end of a journal that is followed is looked for more
+    /// often.
+    #[arg(long, value_name = "DURATION", requires = "url", default_value = "30s")]
+    #[arg(value_parser = refresh)]
+    refresh: Duration,
+}
+
+fn refresh(text: &str) -> Result<Duration, String> {
+    match duration::parse(text) {
+        Ok(interval) if !interval.is_zero() => Ok(interval),
+        _ => Err(format!("expected a duration above 0, such as 30s ({text})")),
+    }
 }
 
 impl Mount {
-    pub async fn run(self) -> Result<(), Error> {
+    pub async fn run(mut self) -> Result<(), Error> {
         let mut signals = Signals::take()?;
         seams::raise_open_files();
         let cache = self.cache.clone().unwrap_or_else(std::env::temp_dir);
         let attempt = format!("make the directory {}", cache.display());
         let disk = RealDisk::new(&cache).map_err(Error::io(attempt))?;
-        let remote = Remote::new(&self.broker)?.with_room_of(Arc::new(disk));
         let point = MountPoint::claim(&self.mountpoint)?;
-        // A broker that is not there is told before anything is mounted.
-        remote.probe().await?;
-
+        // What is not there is told before anything is mounted.
+        let (journals, source): (Arc<dyn Journals>, String) = match self.bucket.url.clone() {
+            Some(url) => {
+                self.mounting = self.mounting.for_bucket();
+                let bucket = self.bucket.open(&url, self.file_root.as_deref()).await?;
+                (Arc::new(bucket), format!("read-only from the store {url}"))
+            }
+            None => {
+                let mut remote = self.connection.remote()?.with_room_of(Arc::new(disk));
+                if let Some(root) = &self.file_root {
+                    remote = remote.with_files(seams::file_root(root)?);
+                }
+                remote.probe().await?;
+                let source = format!("broker at {}", remote.url());
+                (Arc::new(remote), source)
+            }
+        };
         let durability = self.durability.map_or(Durability::Memory, Durability::from);
-        let journals: Arc<dyn Journals> = Arc::new(remote);
         let mut mounted = Mounted::start(point, journals, &self.mounting, durability, &cache)?;
-        let (path, broker) = (mounted.path().display(), &self.broker);
-        output::print(&format!("ready: journals at {path}, broker at {broker}\n"))?;
+        let path = mounted.path().display();
+        output::print(&format!("ready: journals at {path}, {source}\n"))?;
         tokio::select! {
             biased;
             signal = signals.next() => tracing::info!(signal, "ending"),
@@ -67,5 +121,55 @@ impl Mount {
             () = signals.insistent() => Err(Error::Forced),
             () = mounted.stop() => Ok(()),
         }
+    }
+}
+
+impl BucketFlags {
+    async fn open(&self, url: &str, file_root: Option<&Path>) -> Result<Bucket, Error> {
+        let files = seams::file_root(file_root.unwrap_or(Path::new("/")))?;
+        let store = Fragments::new(Some(files)).given(url)?;
+        Ok(Bucket::open_with(store, postfix(&self.postfix), self.refresh).await?)
+    }
+}
+
+/// How postfixes are told, by the values of `--postfix`.
+pub fn postfix(patterns: &[String]) -> Postfix {
+    match patterns {
+        [] => Postfix::Guessed,
+        patterns => Postfix::Known(patterns.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        mount: Mount,
+    }
+
+    #[test]
+    fn a_broker_or_a_bucket_is_mounted() {
+        // Case: arguments, whether they are understood
+        let cases: [(&[&str], bool); 9] = [
+            (&["m"], true),
+            (&["--broker", "http://h:1", "--file-root", "/srv", "m"], true),
+            (&["--bucket", "s3://bucket/", "m"], true),
+            (&["--bucket", "file:///", "--postfix", "a=*/b=*", "--refresh", "5s", "m"], true),
+            (&["--bucket", "file:///", "--refresh", "0s", "m"], false),
+            (&["--bucket", "file:///", "--allow-delete", "m"], false),
+            (&["--bucket", "file:///", "--durability", "disk", "m"], false),
+            (&["--postfix", "a=*", "m"], false),
+            (&["--bucket", "file:///"], false),
+        ];
+        for (arguments, expected) in cases {
+            let parsed = Line::try_parse_from(["mount"].iter().chain(arguments));
+            assert_eq!(parsed.is_ok(), expected, "{arguments:?}");
+        }
+        assert_eq!(postfix(&["".to_owned()]), Postfix::Known(vec![String::new()]));
+        assert_eq!(postfix(&[]), Postfix::Guessed);
     }
 }

@@ -19,9 +19,10 @@ const OPEN_FILES_MAX: Duration = Duration::from_secs(1);
 /// How a mount shows journals.
 #[derive(clap::Args, Debug)]
 pub struct MountFlags {
-    /// What file names are appended to: the file `x` is the journal PREFIXx.
-    #[arg(long, default_value = "local/")]
-    pub prefix: String,
+    /// What file names are appended to: the file `x` is the journal PREFIXx [default: local/, and
+    /// nothing for a bucket].
+    #[arg(long)]
+    prefix: Option<String>,
 
     /// Owner of all files [default: who runs this].
     #[arg(long)]
@@ -94,13 +95,22 @@ fn write_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What journals begin with that a mount shows, unless it was told otherwise.
+const PREFIX: &str = "local/";
+
 impl MountFlags {
+    /// The same for journals that nobody may write, all of which are shown.
+    pub fn for_bucket(self) -> Self {
+        let prefix = Some(self.prefix.unwrap_or_default());
+        MountFlags { prefix, read_only: true, ..self }
+    }
+
     /// `durability` is what `write(2)` waits for.
     fn options(&self, durability: Durability) -> Result<Options, Error> {
         let owner = rustix::process::getuid().as_raw();
         let group = rustix::process::getgid().as_raw();
         Ok(Options {
-            prefix: self.prefix.clone(),
+            prefix: self.prefix.clone().unwrap_or_else(|| PREFIX.to_owned()),
             uid: self.uid.unwrap_or(owner),
             gid: self.gid.unwrap_or(group),
             umask: self.umask,

@@ -1,6 +1,7 @@
 //! `courant serve`: a broker alone.
 
-use super::serving::{BrokerFlags, Serving, address};
+use super::port::{address, port};
+use super::serving::{BrokerFlags, Serving};
 use crate::signals::Signals;
 use crate::{Error, output, seams};
 use std::path::PathBuf;
@@ -19,9 +20,16 @@ pub struct Serve {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 
-    /// Where to listen, for gRPC and HTTP. Port 0 takes a free one.
-    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
-    listen: String,
+    /// Where to listen, for gRPC and HTTP: HOST:PORT or unix:///PATH. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(required_unless_present = "port")]
+    listen: Option<String>,
+
+    /// Gazette's way to say it: a port on all addresses of this machine, or unix:///PATH. --listen
+    /// goes before it.
+    #[arg(long = "broker.port", value_name = "PORT", value_parser = port)]
+    #[arg(env = "BROKER_PORT")]
+    port: Option<String>,
 
     #[command(flatten)]
     broker: BrokerFlags,
@@ -29,9 +37,11 @@ pub struct Serve {
 
 impl Serve {
     pub async fn run(self) -> Result<(), Error> {
+        let listen = self.listen.as_deref().or(self.port.as_deref());
+        let listen = listen.expect("clap asks for one of the two");
         let mut signals = Signals::take()?;
         seams::raise_open_files();
-        let serving = Serving::start(&self.data, &self.listen, &self.broker).await?;
+        let serving = Serving::start(&self.data, listen, &self.broker).await?;
         output::print(&format!("ready: broker at {}\n", serving.endpoint))?;
         let signal = signals.next().await;
         tracing::info!(signal, "ending");

@@ -1,5 +1,6 @@
 //! A broker behind its port, from the flags that `up` and `serve` share to its end.
 
+use super::port::PortFlags;
 use crate::{Error, random, seams, size};
 use broker::server::Server;
 use broker::{Broker, Config};
@@ -48,21 +49,27 @@ pub struct BrokerFlags {
     #[arg(long, value_name = "URL", value_parser = url)]
     pub advertise: Option<String>,
 
-    /// The directory in which stores of file:/// URLs lie [default: `store` in the data directory].
-    #[arg(long, value_name = "DIR")]
-    pub file_root: Option<PathBuf>,
-}
+    /// Gazette's way to say it: the host name in that URL. --advertise goes before it.
+    #[arg(long = "broker.host", value_name = "HOST", env = "BROKER_HOST")]
+    pub host: Option<String>,
 
-/// HOST:PORT, as far as it can be checked without the network.
-pub fn address(text: &str) -> Result<String, String> {
-    let refused = || format!("expected HOST:PORT, such as 127.0.0.1:8080 ({text})");
-    let (host, port) = text.rsplit_once(':').ok_or_else(refused)?;
-    let is_host = !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@');
-    match port.parse::<u16>() {
-        Ok(_) if is_host && host.is_empty() => Ok(format!("0.0.0.0:{port}")),
-        Ok(_) if is_host => Ok(text.to_owned()),
-        _ => Err(refused()),
-    }
+    /// The directory in which stores of file:/// URLs lie [default: `store` in the data directory].
+    #[arg(long, visible_alias = "broker.file-root", value_name = "DIR", env = "BROKER_FILE_ROOT")]
+    pub file_root: Option<PathBuf>,
+
+    /// Bytes a second that each journal takes at most, such as 10M [default: as its spec says].
+    #[arg(long, visible_alias = "broker.max-append-rate", value_name = "SIZE")]
+    #[arg(env = "BROKER_MAX_APPEND_RATE", value_parser = size::parse)]
+    pub max_append_rate: Option<u64>,
+
+    /// Bytes a second below which an append is given up, once its client rests for a second. Slow
+    /// clients hold nobody up, so nothing is asked of them unless this is given.
+    #[arg(long, visible_alias = "broker.min-append-rate", value_name = "SIZE")]
+    #[arg(env = "BROKER_MIN_APPEND_RATE", value_parser = size::parse)]
+    pub min_append_rate: Option<u64>,
+
+    #[command(flatten)]
+    pub port: PortFlags,
 }
 
 fn url(text: &str) -> Result<String, String> {
@@ -81,9 +88,10 @@ pub struct Serving {
 impl Serving {
     /// Takes the port, opens the data, serves. Nothing is left behind when it fails.
     pub async fn start(data: &Path, listen: &str, flags: &BrokerFlags) -> Result<Serving, Error> {
-        let server = Server::bind(listen).await?;
+        let settings = flags.port.settings()?;
+        let server = Server::bind(listen).await?.with(settings);
         let endpoint = server.endpoint();
-        let config = configure(data, &endpoint, flags)?;
+        let config = configure(data, advertised(&server, flags), flags)?;
         let broker = Broker::open(config).await.map_err(Error::data(data))?;
         let (stop, stopped) = oneshot::channel();
         // A sender that is dropped stops as well.
@@ -103,7 +111,20 @@ impl Serving {
     }
 }
 
-fn configure(data: &Path, endpoint: &str, flags: &BrokerFlags) -> Result<Config, Error> {
+/// The URL that routes name.
+fn advertised(server: &Server, flags: &BrokerFlags) -> String {
+    let endpoint = server.endpoint();
+    match (&flags.advertise, &flags.host, server.address()) {
+        (Some(url), _, _) => url.clone(),
+        (None, Some(host), Some(address)) => {
+            let scheme = endpoint.split(':').next().unwrap_or("http");
+            format!("{scheme}://{host}:{}", address.port())
+        }
+        (None, _, _) => endpoint,
+    }
+}
+
+fn configure(data: &Path, endpoint: String, flags: &BrokerFlags) -> Result<Config, Error> {
     let opened = |path: &Path| {
         RealDisk::new(path).map_err(Error::io(format!("make the directory {}", path.display())))
     };
@@ -113,7 +134,9 @@ fn configure(data: &Path, endpoint: &str, flags: &BrokerFlags) -> Result<Config,
     let durability = flags.durability.map_or(Durability::Disk, Durability::from);
     Ok(Config {
         durability,
-        endpoint: flags.advertise.clone().unwrap_or_else(|| endpoint.to_owned()),
+        endpoint,
+        append_rate_max: flags.max_append_rate.unwrap_or(0),
+        append_rate_min: flags.min_append_rate.unwrap_or(0),
         space: index::Options {
             local_budget: flags.local_budget,
             min_free: flags.min_free,
@@ -121,28 +144,4 @@ fn configure(data: &Path, endpoint: &str, flags: &BrokerFlags) -> Result<Config,
         },
         ..Config::over(disk, files, seams::clock(), random::number()?)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_host_and_port() {
-        // Case: the text, what is listened on
-        let cases = [
-            ("127.0.0.1:8080", Some("127.0.0.1:8080")),
-            ("localhost:0", Some("localhost:0")),
-            ("[::1]:8080", Some("[::1]:8080")),
-            (":8080", Some("0.0.0.0:8080")),
-            ("no address", None),
-            ("8080", None),
-            ("host:80800", None),
-            ("http://host:80", None),
-            ("two words:80", None),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(address(text).ok().as_deref(), expected, "{text}");
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! `courant up`: a broker and a mount of its journals, in one process.
 
 use super::mounting::{MountFlags, Mounted};
-use super::serving::{BrokerFlags, Serving, address};
+use super::port::address;
+use super::serving::{BrokerFlags, Serving};
 use crate::signals::Signals;
 use crate::{Error, output, seams};
 use ::mount::mountpoint::MountPoint;
@@ -36,8 +37,9 @@ pub struct Up {
     #[arg(long, value_name = "DIR", default_value = "./journals")]
     mount: PathBuf,
 
-    /// Where the broker listens, for gRPC and HTTP. Port 0 takes a free one.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
+    /// Where the broker listens, for gRPC and HTTP: HOST:PORT or unix:///PATH. Port 0 takes a free
+    /// one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: String,
 
     #[command(flatten)]

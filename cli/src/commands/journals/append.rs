@@ -1,25 +1,36 @@
-//! `courant journals append`: input into a journal, as one append or line by line.
+//! `courant journals append`: input into journals, as one append or record by record.
+
+mod mapping;
+mod records;
+mod writer;
 
 use crate::commands::serving::Guarantee;
-use crate::input::{Chunks, Input, Lines};
+use crate::input::{Chunks, Input};
 use crate::progress::Progress;
 use crate::selection::Selection;
 use crate::{Error, random};
 use bytes::{Bytes, BytesMut};
-use client::{Append as Request, Appender, Remote};
+use client::{Append as Request, Remote};
+use mapping::{Mapping, Partitions};
 use protocol::Journal;
 use protocol::request::AppendPart;
+use records::{Record, Records};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc;
+use writer::Writer;
 
 const EXAMPLES: &str = "\
 Examples:
   echo hello | courant journals append local/log
   courant journals append local/web -i big.csv             one append, whole or not at all
-  producer | courant journals append local/log -f lines    each line whole, as they come
-  courant journals append -l 'tag=web' -f lines            any of the journals that match";
+  producer | courant journals append local/log --lines     each line whole, as they come
+  courant journals append -l 'tag=web' --lines             any of the journals that match
+  courant journals append -l 'tag=web' --lines -m modulo   lines in pairs: a key, and what it is of
+
+With --lines (-f lines) or -f fixed the broker may be away for up to two minutes, or be restarted:
+every record comes once, and in order.";
 
 /// Input that is kept in memory, so that it can be sent again when the broker is away.
 const KEPT_MAX: usize = 4 << 20;
@@ -27,10 +38,7 @@ const KEPT_MAX: usize = 4 << 20;
 /// Parts of the input that wait for the network.
 const PARTS_MAX: usize = 4;
 
-/// How long an append that can be made again may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Append input to a journal.
+/// Append input to journals.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Append {
@@ -41,10 +49,23 @@ pub struct Append {
     #[arg(short = 'i', long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
 
-    /// What of the input is one append. Of several journals that match, each append takes one by
-    /// chance.
+    /// What of the input is one append. Of several journals that match, each append takes one as
+    /// `--mapping` says.
     #[arg(short = 'f', long, value_enum, default_value = "none")]
     framing: Framing,
+
+    /// The same as --framing lines.
+    #[arg(long, conflicts_with = "framing")]
+    lines: bool,
+
+    /// Which journal a record goes to. All but random want each record after its key, a record as
+    /// well.
+    #[arg(short = 'm', long, value_enum, default_value = "random")]
+    mapping: Mapping,
+
+    /// Keys are in base64.
+    #[arg(long)]
+    base64: bool,
 
     /// When an append is acknowledged [default: the broker's].
     #[arg(long, value_enum)]
@@ -53,87 +74,82 @@ pub struct Append {
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
-    /// All of it.
+    /// All of it, whole or not at all.
     None,
     /// Its lines: no line is torn or interleaved with those of others. Lines that are there
     /// together go together.
     Lines,
+    /// Gazette's fixed frames: 66 33 93 36, a length of four bytes, little-endian, the content.
+    Fixed,
 }
 
 impl Append {
     pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
+        let framing = match (self.lines, self.framing) {
+            (true, _) | (_, Framing::Lines) => Some(records::Framing::Lines),
+            (_, Framing::Fixed) => Some(records::Framing::Fixed),
+            (_, Framing::None) if self.mapping.has_keys() => return Err(Error::KeysOfNothing),
+            (_, Framing::None) => None,
+        };
         // A broker that is not there from the start is not waited for.
         remote.probe().await?;
         let journals = self.selection.journals(remote).await?;
-        let journals = Journals { all: journals, state: random::number()? };
         let input = Input::open(&self.input)?;
         let progress = Progress::bytes("appending", input.len, !input.is_typed);
         let chunks = input.chunks();
         let target = Target {
             remote: remote.clone(),
-            appender: Appender::new(remote.clone(), random::bytes()?, PATIENCE),
-            journals,
+            writer: Writer::new(remote).await?,
+            partitions: Partitions::new(journals, self.mapping, self.base64, random::number()?),
+            has_keys: self.mapping.has_keys(),
             durability: self.durability,
             progress,
         };
-        match self.framing {
-            Framing::None => target.append_whole(chunks).await,
-            Framing::Lines => target.append_lines(chunks).await,
+        match framing {
+            None => target.append_whole(chunks).await,
+            Some(framing) => target.append_records(chunks, Records::new(framing)).await,
         }
     }
 }
 
-/// The journals that appends go to.
-struct Journals {
-    all: Vec<Journal>,
-    state: u64,
-}
-
-impl Journals {
-    /// One of them, by chance where there are several.
-    fn any(&mut self) -> Journal {
-        // The upper bits of a linear congruence are even enough to share a load.
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let count = self.all.len() as u64;
-        let at = usize::try_from((self.state >> 32) % count).expect("below a length");
-        self.all[at].clone()
-    }
-}
-
+/// Where input goes, and how.
 struct Target {
     remote: Arc<Remote>,
-    appender: Appender,
-    journals: Journals,
+    writer: Writer,
+    partitions: Partitions,
+    has_keys: bool,
     durability: Option<Guarantee>,
     progress: Progress,
 }
 
 impl Target {
-    fn request(&mut self, content: Bytes) -> Request {
+    fn request(&self, journal: Journal, content: Bytes) -> Request {
         let durability = self.durability.map(Into::into);
-        Request { durability, ..Request::new(self.journals.any(), content) }
+        Request { durability, ..Request::new(journal, content) }
     }
 
     /// Makes all of the input one append: sent again as often as needed while it fits in memory.
     async fn append_whole(mut self, mut chunks: Chunks) -> Result<(), Error> {
+        let journal = self.partitions.any();
         let mut kept = BytesMut::new();
         while kept.len() <= KEPT_MAX {
             let Some(chunk) = chunks.next().await? else {
-                let request = self.request(kept.freeze());
-                let appended = self.appender.append(request).await?;
-                self.progress.advance(appended.span.len());
-                return Ok(());
+                return self.append(journal, kept.freeze()).await;
             };
             kept.extend_from_slice(&chunk);
         }
-        self.append_parts(kept.freeze(), chunks).await
+        self.append_parts(journal, kept.freeze(), chunks).await
     }
 
     /// Sends input as it comes. It is committed at its end only, so that an input which fails
     /// leaves nothing.
-    async fn append_parts(mut self, first: Bytes, mut chunks: Chunks) -> Result<(), Error> {
-        let mut request = self.request(Bytes::new());
-        request.writer = Some(self.appender.next_writer());
+    async fn append_parts(
+        self,
+        journal: Journal,
+        first: Bytes,
+        mut chunks: Chunks,
+    ) -> Result<(), Error> {
+        let request = self.writer.of_stream(self.request(journal, Bytes::new()));
         let (sender, parts) = mpsc::channel(PARTS_MAX);
         let progress = &self.progress;
         let feeding = async move {
@@ -155,42 +171,82 @@ impl Target {
         fed.and(appended.map(drop).map_err(Error::from))
     }
 
-    /// Appends the lines that are there, then those that come.
-    async fn append_lines(mut self, mut chunks: Chunks) -> Result<(), Error> {
-        let mut lines = Lines::default();
+    /// Appends the records that are there, then those that come.
+    async fn append_records(
+        mut self,
+        mut chunks: Chunks,
+        mut records: Records,
+    ) -> Result<(), Error> {
+        let mut key = None;
         while let Some(chunk) = chunks.next().await? {
-            lines.push(&chunk);
-            if let Some(whole) = lines.whole() {
-                self.append_once(whole).await?;
-            }
+            records.push(&chunk);
+            let mut batch = Batch::default();
+            let sorted = self.sort_all(&mut records, &mut key, &mut batch);
+            // What came before a record that is refused is appended all the same.
+            self.append_batch(batch).await?;
+            sorted?;
         }
-        match lines.rest() {
-            Some(last) => self.append_once(last).await,
+        let mut batch = Batch::default();
+        if let Some(record) = records.last()? {
+            self.sort(record, &mut key, &mut batch)?;
+        }
+        self.append_batch(batch).await?;
+        match key {
             None => Ok(()),
+            Some(key) => Err(Error::KeyOfNothing(String::from_utf8_lossy(key.payload()).into())),
         }
     }
 
-    async fn append_once(&mut self, content: Bytes) -> Result<(), Error> {
+    fn sort_all(
+        &mut self,
+        records: &mut Records,
+        key: &mut Option<Record>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        while let Some(record) = records.next()? {
+            self.sort(record, key, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a record with those of its journal, or keeps it as the key of the next one.
+    fn sort(
+        &mut self,
+        record: Record,
+        key: &mut Option<Record>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        if !self.has_keys {
+            // All that is there goes together: to one journal, taken by chance.
+            let journal = batch.keys().next().cloned().unwrap_or_else(|| self.partitions.any());
+            batch.entry(journal).or_default().extend_from_slice(&record.framed);
+            return Ok(());
+        }
+        match key.take() {
+            None => *key = Some(record),
+            Some(key) => {
+                let journal = self.partitions.of_key(key.payload())?;
+                batch.entry(journal).or_default().extend_from_slice(&record.framed);
+            }
+        }
+        Ok(())
+    }
+
+    async fn append_batch(&mut self, batch: Batch) -> Result<(), Error> {
+        for (journal, content) in batch {
+            self.append(journal, content.freeze()).await?;
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, journal: Journal, content: Bytes) -> Result<(), Error> {
         let len = content.len() as u64;
-        let request = self.request(content);
-        self.appender.append(request).await?;
+        let request = self.request(journal, content);
+        self.writer.append(request).await?;
         self.progress.advance(len);
         Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_journal_gets_its_share() {
-        let all: Vec<Journal> = ["a/b1", "a/b2", "a/b3"].map(|n| n.parse().expect("valid")).into();
-        let mut journals = Journals { all: all.clone(), state: 7 };
-        let taken: Vec<Journal> = (0..300).map(|_| journals.any()).collect();
-        for journal in all {
-            let count = taken.iter().filter(|taken| **taken == journal).count();
-            assert!((50..150).contains(&count), "{journal}: {count}");
-        }
-    }
-}
+/// Records that are appended together, by their journals.
+type Batch = BTreeMap<Journal, BytesMut>;

@@ -1,28 +1,36 @@
 //! `courant journals apply`: makes journals what specs say.
 
 use crate::input::Input;
-use crate::{Error, output, specs};
+use crate::{Error, output, proto, specs};
 use client::Remote;
 use protocol::request::{ApplyRequest, Change, Expect};
+use protocol::wire::gazette;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
   courant journals apply --specs specs.yaml
   courant journals apply --dry-run < specs.yaml
 
-  - name: local/log
-    replication: 1
-    fragment:
-      length: 67108864
-      compression_codec: ZSTANDARD
-      stores: ['file:///']
-      refresh_interval: 5m0s
-      flush_interval: 1h0m0s
+  name: local/                      what ends in / is a directory, whose children
+  replication: 1                    take from it what they do not say themselves
+  fragment:
+    length: 67108864
+    compression_codec: ZSTANDARD
+    stores: ['file:///']
+    refresh_interval: 5m0s
+    flush_interval: 1h0m0s
+  children:
+  - name: local/app                 names are whole, and in ascending order
+  - name: local/web
+    labels: [{name: content-type, value: text/csv}]
 
 A spec with a `revision` replaces the one of that revision (-1: whatever is there), one without
 must be new, one with `delete: true` is deleted. courant journals list -o yaml shows both.";
+
+/// Changes in one transaction that every broker takes: etcd's default limit (gazette-spec 1.9).
+const TXN_MAX: usize = 128;
 
 /// Create, change and delete journals by specs.
 #[derive(clap::Args, Debug)]
@@ -32,7 +40,7 @@ pub struct Apply {
     #[arg(long, value_name = "FILE", default_value = "-")]
     specs: PathBuf,
 
-    /// Only say what would be done. The broker is not asked.
+    /// Only print the request, as protobuf's text. The broker is not asked.
     #[arg(long)]
     dry_run: bool,
 
@@ -42,31 +50,61 @@ pub struct Apply {
 }
 
 impl Apply {
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Prints the request as protobuf's text, and before it, as comments of that, what it does.
+    pub fn describe(&self) -> Result<(), Error> {
+        let changes = self.changes()?;
+        let comments: String = changes.iter().map(|c| format!("# {}", described(c))).collect();
+        let request = gazette::ApplyRequest::from(ApplyRequest { changes });
+        output::print(&(comments + &proto::text(&request, "protocol.ApplyRequest")))
+    }
+
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
-        let origin = match self.specs.to_str() {
-            Some(output::STANDARD) => "standard input".to_owned(),
-            _ => self.specs.display().to_string(),
-        };
-        let mut text = String::new();
-        let mut input = Input::open(&self.specs)?;
-        let read = input.reader.read_to_string(&mut text);
-        read.map_err(Error::io(format!("read {origin}")))?;
-        let changes = specs::changes(&origin, &text)?;
-        if self.dry_run {
-            return output::print(&changes.iter().map(described).collect::<String>());
-        }
-        for batch in batches(changes, self.max_txn_size) {
+        for batch in batches(self.changes()?, self.max_txn_size) {
             let told: String = batch.iter().map(described).collect();
-            let revision = remote.apply(ApplyRequest { changes: batch }).await?;
+            let revision = apply(remote, batch).await?;
             output::print(&told)?;
             tracing::info!(revision, "applied");
         }
         Ok(())
     }
+
+    fn changes(&self) -> Result<Vec<Change>, Error> {
+        let (origin, text) = read_specs(&self.specs)?;
+        specs::changes(&origin, &text)
+    }
 }
 
-/// No changes are one transaction all the same: it tells whether a broker is there.
-fn batches(mut changes: Vec<Change>, size: usize) -> Vec<Vec<Change>> {
+/// Applies changes in one transaction; its revision.
+pub async fn apply(remote: &Remote, changes: Vec<Change>) -> Result<i64, Error> {
+    let count = changes.len();
+    match remote.apply(ApplyRequest { changes }).await {
+        Err(client::Error::Invalid(invalid)) if count > TXN_MAX => {
+            Err(Error::TooManyChanges(count, invalid))
+        }
+        done => Ok(done?),
+    }
+}
+
+/// A file's text, and how errors call it.
+pub fn read_specs(path: &Path) -> Result<(String, String), Error> {
+    let origin = match path.to_str() {
+        Some(output::STANDARD) => "standard input".to_owned(),
+        _ => path.display().to_string(),
+    };
+    let mut text = String::new();
+    let mut input = Input::open(path)?;
+    let read = input.reader.read_to_string(&mut text);
+    read.map_err(Error::io(format!("read {origin}")))?;
+    Ok((origin, text))
+}
+
+/// Changes in transactions of `size` at most; 0 puts all in one. No changes are one transaction all
+/// the same: it tells whether a broker is there.
+pub fn batches(mut changes: Vec<Change>, size: usize) -> Vec<Vec<Change>> {
     if size == 0 || changes.len() <= size {
         return vec![changes];
     }
@@ -79,7 +117,8 @@ fn batches(mut changes: Vec<Change>, size: usize) -> Vec<Vec<Change>> {
     batches
 }
 
-fn described(change: &Change) -> String {
+/// What a change does, in a line.
+pub fn described(change: &Change) -> String {
     let what = match change {
         Change::Upsert { expect: Expect::Absent, .. } => "create",
         Change::Upsert { .. } => "put",

@@ -2,23 +2,24 @@
 
 use crate::selection::Selection;
 use crate::table::Table;
-use crate::{Error, output, size, time};
+use crate::{Error, output, proto, size, time};
 use client::Remote;
 use protocol::request::FragmentsRequest;
-use protocol::response::ListedFragment;
-use protocol::{Fragment, duration};
-use serde::Serialize;
+use protocol::response::{ListedFragment, ListedJournal};
+use protocol::wire::gazette;
+use protocol::{Fragment, SuspendLevel, duration};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
+  courant journals fragments                         of all journals
   courant journals fragments local/log
   courant journals fragments -l 'name:prefix=local/' -o json --url-ttl 1h
   courant journals fragments local/log --from $(date -d yesterday +%s)";
 
 /// List fragments of journals: the local ones, and those in stores.
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_group("Selection", |group| group.required(false)))]
 pub struct Fragments {
     #[command(flatten)]
     selection: Selection,
@@ -42,25 +43,37 @@ pub struct Fragments {
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Format {
+    /// For people.
     Table,
+    /// One answer with the fragments of all journals, as protobuf's JSON.
     Json,
+    /// The same as protobuf's text.
+    Proto,
 }
 
 impl Fragments {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         let mut all = Vec::new();
-        for journal in self.selection.journals(remote).await? {
+        for listed in self.selection.listed(remote).await? {
+            if is_gone(&listed) {
+                output::note(&format!(
+                    "{}: suspended, so no broker has a list: append to it to resume it",
+                    listed.spec.name
+                ));
+                continue;
+            }
             let request = FragmentsRequest {
                 begin_mod_time: self.from,
                 end_mod_time: self.to,
                 signature_ttl: self.url_ttl,
-                ..FragmentsRequest::new(journal)
+                ..FragmentsRequest::new(listed.spec.name)
             };
             all.extend(remote.fragments(request).await?);
         }
         let text = match self.format {
             Format::Table => table(&all, self.url_ttl.is_some()).to_string(),
-            Format::Json => json(&all)?,
+            Format::Json => proto::json(&answer(all), ANSWER)?,
+            Format::Proto => proto::text(&answer(all), ANSWER),
         };
         output::print(&text)
     }
@@ -97,39 +110,21 @@ fn cells(fragment: &Fragment) -> Vec<String> {
     ]
 }
 
-#[derive(Serialize)]
-struct Shown<'f> {
-    journal: &'f str,
-    begin: i64,
-    end: i64,
-    sum: String,
-    compression_codec: &'static str,
-    backing_store: &'f str,
-    mod_time: i64,
-    path_postfix: &'f str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    signed_url: &'f str,
+const ANSWER: &str = "protocol.FragmentsResponse";
+
+/// The fragments as one answer. It comes of many, so that none of their headers is its own.
+fn answer(fragments: Vec<ListedFragment>) -> gazette::FragmentsResponse {
+    let listed = |listed: ListedFragment| gazette::fragments_response::Fragment {
+        spec: Some(listed.fragment.into()),
+        signed_url: listed.signed_url,
+    };
+    let fragments = fragments.into_iter().map(listed).collect();
+    gazette::FragmentsResponse { fragments, ..Default::default() }
 }
 
-fn json(fragments: &[ListedFragment]) -> Result<String, Error> {
-    let shown = |listed: &'_ ListedFragment| {
-        let fragment = &listed.fragment;
-        serde_json::json!(Shown {
-            journal: fragment.journal.as_str(),
-            begin: fragment.begin().get(),
-            end: fragment.end().get(),
-            sum: fragment.sum.to_string(),
-            compression_codec: fragment.codec.name(),
-            backing_store: &fragment.backing_store,
-            mod_time: fragment.mod_time,
-            path_postfix: &fragment.path_postfix,
-            signed_url: &listed.signed_url,
-        })
-    };
-    let list: Vec<serde_json::Value> = fragments.iter().map(shown).collect();
-    let text = serde_json::to_string_pretty(&serde_json::json!({ "fragments": list }));
-    let failed = |error: serde_json::Error| Error::Specs("the list".into(), error.to_string());
-    text.map(|text| text + "\n").map_err(failed)
+/// Whether no broker holds the journal.
+fn is_gone(listed: &ListedJournal) -> bool {
+    listed.spec.suspend.is_some_and(|suspend| suspend.level == SuspendLevel::Full)
 }
 
 #[cfg(test)]
@@ -165,10 +160,10 @@ mod tests {
         assert_eq!(rows[1][..7], stored);
         assert_eq!(rows[1][7..], [sum.as_str(), "file:///", "http://store/x"]);
         assert_eq!(rows[2], ["local/log", "2048", "2148", "100", "B", "local", "NONE", "-"]);
-        let json: serde_json::Value =
-            serde_json::from_str(&json(&listed()).expect("can be written")).expect("is JSON");
-        assert_eq!(json["fragments"][0]["compression_codec"], "GZIP");
-        assert_eq!(json["fragments"][1]["begin"], 2048);
-        assert!(json["fragments"][1].get("signed_url").is_none());
+        let json = proto::json(&answer(listed()), ANSWER).expect("can be written");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
+        assert_eq!(json["fragments"][0]["spec"]["compression_codec"], "GZIP");
+        assert_eq!(json["fragments"][1]["spec"]["begin"], "2048");
+        assert_eq!(json["fragments"][1]["signed_url"], "");
     }
 }

@@ -1,16 +1,19 @@
 //! `courant journals list`: the specs of journals, as a table or as text that `apply` takes.
 
 use crate::table::Table;
-use crate::{Error, output, specs};
-use client::Remote;
-use protocol::response::ListedJournal;
+use crate::{Error, output, proto, random, specs};
+use client::{Remote, Snapshots};
+use protocol::response::{ListResponse, ListedJournal};
+use protocol::wire::gazette;
 use protocol::{Selector, SuspendLevel};
+use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
   courant journals list
   courant journals list -l 'name:prefix=local/app/' --stores --rf
   courant journals list -L content-type -L tag
+  courant journals list -l 'tag in (a, b), !old' --watch
   courant journals list -o yaml > specs.yaml      to edit, and then
   courant journals apply --specs specs.yaml";
 
@@ -26,15 +29,24 @@ pub struct List {
     #[arg(short = 'o', long, value_enum, default_value = "table")]
     format: Format,
 
+    /// Show the list again after each change, for ever.
+    #[arg(long)]
+    watch: bool,
+
     #[command(flatten)]
     columns: Columns,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Format {
+    /// For people.
     Table,
+    /// A tree of specs, with their revisions.
     Yaml,
+    /// The whole answer, as protobuf's JSON.
     Json,
+    /// The whole answer, as protobuf's text.
+    Proto,
 }
 
 /// Columns of the table beside the name.
@@ -62,16 +74,43 @@ struct Columns {
 }
 
 impl List {
-    pub async fn run(self, remote: &Remote) -> Result<(), Error> {
-        let listed = remote.list_specs(self.selector.clone()).await?;
-        let text = match self.format {
-            Format::Table => self.columns.table(&listed).to_string(),
-            Format::Yaml => specs::to_yaml(listed)?,
-            Format::Json => specs::to_json(listed)?,
-        };
-        output::print(&text)
+    pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
+        if !self.watch {
+            return self.show(remote.list_whole(self.selector.clone()).await?);
+        }
+        let seed = random::number()?;
+        let mut snapshots = Snapshots::new(remote.clone(), self.selector.clone(), seed);
+        let mut is_first = true;
+        loop {
+            let list = snapshots.next().await?;
+            if !std::mem::take(&mut is_first) {
+                output::print(self.between())?;
+            }
+            self.show(list)?;
+        }
+    }
+
+    fn show(&self, list: ListResponse) -> Result<(), Error> {
+        output::print(&match self.format {
+            Format::Table => self.columns.table(&list.journals).to_string(),
+            Format::Yaml => specs::to_yaml(list.journals)?,
+            Format::Json => proto::json(&gazette::ListResponse::from(list), WHOLE)?,
+            Format::Proto => proto::text(&gazette::ListResponse::from(list), WHOLE),
+        })
+    }
+
+    /// What stands between two lists of a watch.
+    fn between(&self) -> &'static str {
+        match self.format {
+            Format::Table | Format::Proto => "\n",
+            // Another document.
+            Format::Yaml => "---\n",
+            Format::Json => "",
+        }
     }
 }
+
+const WHOLE: &str = "protocol.ListResponse";
 
 impl Columns {
     fn table(&self, listed: &[ListedJournal]) -> Table {

@@ -1,0 +1,50 @@
+//! `courant journals suspend`: gives up replicas of journals that are idle.
+
+use crate::selection::Selection;
+use crate::{Error, output};
+use client::Remote;
+use protocol::SuspendLevel;
+use protocol::response::ListedJournal;
+
+const EXAMPLES: &str = "\
+Examples:
+  courant journals suspend local/log            if all of it is in its store
+  courant journals suspend --force -l 'tag=old'
+
+The next append resumes a suspended journal.";
+
+/// Suspend journals.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Suspend {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Suspend also what is not all in its store yet.
+    #[arg(short = 'f', long)]
+    force: bool,
+}
+
+impl Suspend {
+    pub async fn run(self, remote: &Remote) -> Result<(), Error> {
+        for journal in self.selection.journals(remote).await? {
+            // Both answers are success: one that was suspended before says neither.
+            remote.suspend(&journal, self.force).await?;
+            let listed = Selection::of(journal).listed(remote).await?;
+            output::print(&listed.iter().map(told).collect::<String>())?;
+        }
+        Ok(())
+    }
+}
+
+fn told(listed: &ListedJournal) -> String {
+    let name = &listed.spec.name;
+    match listed.spec.suspend {
+        Some(suspend) if suspend.level != SuspendLevel::None => {
+            format!("{name}: suspended ({}, at offset {})\n", suspend.level.name(), suspend.offset)
+        }
+        _ => {
+            format!("{name}: not suspended: not all of it is in its store (--force does it now)\n")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `courant status`: what a broker holds and what it waits for.
+
+use crate::connection::Connection;
+use crate::table::Table;
+use crate::{Error, output, size};
+use serde_json::Value;
+
+const EXAMPLES: &str = "\
+Examples:
+  courant status
+  courant status --broker http://host:8080 -o json | jq .bytes
+
+The members of the JSON are described in docs/OPERATIONS.md.";
+
+/// Show what a broker holds and what it waits for.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Status {
+    /// The form of the output.
+    #[arg(short = 'o', long, value_enum, default_value = "table")]
+    format: Format,
+
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    Table,
+    Json,
+}
+
+impl Status {
+    pub async fn run(self) -> Result<(), Error> {
+        let remote = self.connection.remote()?;
+        let text = remote.status().await?;
+        let status: Value = serde_json::from_str(&text)
+            .map_err(|error| Error::Specs("the status".to_owned(), error.to_string()))?;
+        output::print(&match self.format {
+            Format::Table => readable(&status),
+            Format::Json => format!("{status:#}\n"),
+        })
+    }
+}
+
+/// The members that a person asks for first, then whatever needs attention.
+fn readable(status: &Value) -> String {
+    let mut table = Table::new(["BROKER", ""]);
+    let mut row = |name: &str, value: String| table.row(vec![name.to_owned(), value]);
+    row("process", shown(&status["process"]));
+    row("endpoint", shown(&status["endpoint"]));
+    row("version", shown(&status["version"]));
+    row("revision", shown(&status["revision"]));
+    row("durability", shown(&status["durability"]));
+    row("journals", shown(&status["journals"]));
+    let bytes = &status["bytes"];
+    row("bytes held locally", bytes_of(&bytes["local"]));
+    row("bytes not synced", bytes_of(&bytes["unsynced"]));
+    row("bytes not in a store", bytes_of(&bytes["unpersisted"]));
+    let unfinished = &status["unfinished_appends"];
+    row("unfinished appends, memory", bytes_of(&unfinished["bytes_in_memory"]));
+    row("unfinished appends, disk", bytes_of(&unfinished["bytes_on_disk"]));
+    if status["is_closing"] == true {
+        row("state", "ending".to_owned());
+    }
+    format!("{table}{}{}", stores(&status["stores"]), attention(&status["attention"]))
+}
+
+fn stores(stores: &Value) -> String {
+    let list = stores.as_array().map(Vec::as_slice).unwrap_or_default();
+    if list.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["STORE", "#FAILURES"]);
+    for store in list {
+        table.row(vec![shown(&store["url"]), shown(&store["failures"])]);
+    }
+    format!("\n{table}")
+}
+
+fn attention(attention: &Value) -> String {
+    let list = attention["journals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if list.is_empty() {
+        return "\nno journal needs attention\n".to_owned();
+    }
+    let mut table = Table::new(["JOURNAL THAT NEEDS ATTENTION", "#GAPS", "SECOND WRITER"]);
+    for journal in list {
+        let second = match &journal["second_writer"] {
+            Value::Null => "-".to_owned(),
+            writer => shown(writer),
+        };
+        table.row(vec![shown(&journal["journal"]), shown(&journal["gaps"]), second]);
+    }
+    format!("\n{table}")
+}
+
+/// A text without its quotes, anything else as JSON.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn bytes_of(value: &Value) -> String {
+    value.as_u64().map_or_else(|| shown(value), size::format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_attention_is_shown() {
+        let mut status = serde_json::json!({
+            "process": "local/b", "endpoint": "http://h:1", "journals": 3,
+            "bytes": {"local": 2048},
+            "stores": [{"url": "file:///", "failures": 2}],
+            "attention": {"count": 0, "journals": []},
+        });
+        let text = readable(&status);
+        for line in ["2.0 KiB", "local/b", "file:///", "no journal needs attention"] {
+            assert!(text.contains(line), "nothing of {line} in: {text}");
+        }
+        let journal = serde_json::json!({"journal": "a/log", "gaps": 1, "second_writer": null});
+        status["attention"]["journals"] = serde_json::json!([journal]);
+        let text = readable(&status);
+        let last = text.lines().last().unwrap_or_default();
+        assert_eq!(last.split_whitespace().collect::<Vec<_>>(), ["a/log", "1", "-"]);
+    }
+}

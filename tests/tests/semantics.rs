@@ -1,5 +1,6 @@
 //! docs/SEMANTICS.md is kept honest: its sentences are numbered in order, each names tests that are
-//! there, and its table of errors is that of the code.
+//! there, and its table of errors is that of the code. The tests that docs/COMPATIBILITY.md names
+//! are there, too.
 
 #![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
 
@@ -84,6 +85,21 @@ fn every_sentence_is_numbered_and_kept_by_tests_that_are_there() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_test_that_compatibility_names_is_there() {
+    let page = read("docs/COMPATIBILITY.md");
+    let named: Vec<_> = page.lines().flat_map(tests).collect();
+    assert!(named.len() > 30, "only {} tests were found", named.len());
+    let is_missing = |(file, function): &&(String, String)| !has_test(&read(file), function);
+    let missing: Vec<_> = named.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    // Each row of a fault says what Gazette does, what Courant does, and which test shows that.
+    let faults = page.split("## ").find(|part| part.starts_with("Faults")).expect("a section");
+    let rows = faults.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| fault"));
+    let bare: Vec<_> = rows.filter(|row| tests(row).next().is_none()).collect();
+    assert!(bare.is_empty(), "{bare:?}");
 }
 
 #[test]

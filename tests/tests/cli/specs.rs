@@ -1,0 +1,123 @@
+//! Specs: listed in each form, applied, edited, watched.
+
+use crate::serve::{SETTINGS, Serve, assert_tells};
+use std::os::unix::fs::PermissionsExt;
+use tests::patience::LIMIT;
+use tests::running::Running;
+use tests::shell;
+
+#[test]
+fn what_list_shows_apply_takes_in_each_form() {
+    let serve = Serve::start();
+    serve.create(&["app/one", "app/two", "log"], "labels: [{name: tag, value: a}]");
+    let all = ["local/app/one", "local/app/two", "local/log"];
+    for format in ["yaml", "json"] {
+        let text = serve.journals(&["list", "-o", format]).ok().stdout;
+        // Case: at their revisions nothing has changed, so that all can be put again
+        let told = serve.journals_of(&["apply"], &text).ok().text();
+        for name in all {
+            assert!(told.contains(&format!("put {name} (at revision ")), "{format}: {told}");
+        }
+        // Case: those revisions are gone then
+        let complaint = serve.journals_of(&["apply"], &text).refusal(1);
+        assert_tells(&complaint, &["local/", "revision"]);
+    }
+    let yaml = serve.journals(&["list", "-o", "yaml"]).ok().text();
+    assert!(yaml.starts_with("name: local/\nreplication: 1\n"), "{yaml}");
+    assert_eq!(yaml.matches("compression_codec").count(), 1, "said once for all: {yaml}");
+    let proto = serve.journals(&["list", "-l", "name=local/log", "-o", "proto"]).ok().text();
+    assert!(proto.contains("name: \"local/log\""), "{proto}");
+    let json = serve.json(&["list", "-o", "json"]);
+    assert_eq!(json["journals"][2]["spec"]["fragment"]["length"], "1024");
+    assert_eq!(json["status"], "OK");
+
+    let table = serve.journals(&["list", "-L", "tag", "--rf", "--stores", "-p", "-r"]).ok().text();
+    let rows: Vec<Vec<&str>> =
+        table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["NAME", "PRIMARY", "REPLICAS", "RF", "STORES", "TAG"]);
+    assert_eq!((rows[3][0], rows[3][3], rows[3][5]), ("local/log", "1", "a"));
+    // Case: a selector
+    let some = serve.journals(&["list", "-l", "name:prefix=local/app/, tag in (a, b)"]).ok().text();
+    assert_eq!(some, "NAME\nlocal/app/one\nlocal/app/two");
+}
+
+#[test]
+fn a_dry_run_asks_nobody() {
+    let serve = Serve::start();
+    let specs = format!("name: local/log\n{SETTINGS}");
+    let path = serve.file("specs.yaml", specs);
+    let nowhere = ["journals", "--broker=http://127.0.0.1:1", "apply", "--dry-run", "--specs"];
+    let told = tests::daemon::run(&[&nowhere[..], &[&path]].concat()).ok().text();
+    assert!(told.starts_with("# create local/log\nchanges: [{\n  upsert {"), "{told}");
+    assert!(told.contains("compression_codec: NONE"), "{told}");
+    // Case: what is wrong names the file and the key
+    let path = serve.file("wrong.yaml", format!("name: local/log\nrefresh: 1s\n{SETTINGS}"));
+    let complaint = serve.journals(&["apply", "--specs", &path]).refusal(1);
+    assert_tells(&complaint, &["wrong.yaml", "refresh"]);
+}
+
+#[test]
+fn many_journals_go_in_several_transactions() {
+    let serve = Serve::start();
+    let children: String = (0..130).map(|at| format!("- name: local/j{at:03}\n")).collect();
+    let specs = format!("name: local/\n{SETTINGS}children:\n{children}");
+    let complaint = serve.journals_of(&["apply"], &specs).refusal(1);
+    assert_tells(&complaint, &["130", "limit 128", "--max-txn-size"]);
+    let told = serve.journals_of(&["apply", "--max-txn-size", "100"], &specs).ok().text();
+    assert_eq!(told.lines().count(), 130);
+    // Case: more pages of a list than one
+    assert_eq!(serve.journals(&["list"]).ok().text().lines().count(), 131);
+}
+
+/// An editor that runs a line of shell on the file.
+fn editor(serve: &Serve, name: &str, line: &str) -> String {
+    let path = serve.file(name, format!("#!/bin/sh\n{line}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn an_editor_changes_specs() {
+    let serve = Serve::start();
+    serve.create(&["log"], "");
+    let edit = |editor: &str| {
+        let mut command = serve.command(&["edit", "local/log"]);
+        shell::run(command.env("GAZ_EDITOR", editor), LIMIT)
+    };
+    let longer = editor(&serve, "longer", "sed -i s/1024/4096/ \"$1\"");
+    assert!(edit(&longer).ok().text().contains("put local/log"));
+    let length = |serve: &Serve| {
+        serve.json(&["list", "-o", "json"])["journals"][0]["spec"]["fragment"]["length"].clone()
+    };
+    assert_eq!(length(&serve), "4096");
+    // Case: nothing is changed, so nothing is applied
+    assert!(edit("true").ok().text().is_empty());
+    // Case: the editor fails
+    assert_tells(&edit("false").refusal(1), &["nothing was applied"]);
+    // Case: what is wrong is told in the text, which is opened again and mended there
+    let twice = "if grep -q '^# wrong: .*length' \"$1\"\n\
+        then sed -i -e s/4095x/2048/ \"$1\"\nelse sed -i s/4096/4095x/ \"$1\"\nfi";
+    edit(&editor(&serve, "twice", twice)).ok();
+    assert_eq!(length(&serve), "2048");
+    // Case: it stays wrong, and the text stays for who wrote it
+    let wrong = editor(&serve, "wrong", "sed -i s/2048/2x/ \"$1\"");
+    let complaint = edit(&wrong).refusal(1);
+    assert_tells(&complaint, &["nothing was applied", "length", "courant-journals-"]);
+    let kept = complaint.rsplit(' ').next().unwrap();
+    std::fs::remove_file(kept).unwrap();
+}
+
+#[test]
+fn a_watch_shows_each_change() {
+    let mut serve = Serve::start();
+    serve.create(&["one"], "");
+    let mut watch = Running::start(&mut serve.command(&["list", "--watch"]));
+    watch.until_prints("NAME\nlocal/one\n");
+    serve.create(&["two"], "");
+    watch.until_prints("\nNAME\nlocal/one\nlocal/two\n");
+    // Case: the broker is another process then
+    serve.daemon().kill();
+    serve.again();
+    serve.create(&["zoo"], "");
+    watch.until_prints("\nNAME\nlocal/one\nlocal/two\nlocal/zoo\n");
+}

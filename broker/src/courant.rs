@@ -16,6 +16,7 @@ use crate::server::caller::{Caller, Visitor};
 use crate::specs::Deleted;
 use client::token::Capability;
 use fault::fault_of;
+use protocol::Journal;
 use protocol::wire::courant::courant_server::Courant as Service;
 use protocol::wire::courant::{
     AppendRequest, AppendResponse, ChangedTemplate, CreateRequest, CreateResponse, DeleteRequest,
@@ -106,9 +107,17 @@ impl Service for Courant {
     }
 
     async fn status(&self, request: Request<StatusRequest>) -> Answer<StatusResponse> {
-        let caller = self.admit_to_all(&request, Capability::LIST)?;
-        let json = status::status(&caller.broker).to_string();
-        Ok(Response::new(StatusResponse { json }))
+        let name = &request.get_ref().journal;
+        let status = if name.is_empty() {
+            status::status(&self.admit_to_all(&request, Capability::LIST)?.broker)
+        } else {
+            let caller = self.visitor.admit(&request, Capability::LIST)?;
+            let journal = Journal::new(name)?;
+            let served = caller.served(&journal);
+            let missing = || tonic::Status::not_found(format!("{journal} does not exist"));
+            status::journal(&*served.ok_or_else(missing)?)
+        };
+        Ok(Response::new(StatusResponse { json: status.to_string() }))
     }
 
     async fn prune(&self, request: Request<PruneRequest>) -> Answer<PruneResponse> {

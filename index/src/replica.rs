@@ -194,6 +194,12 @@ impl Replica {
         self.state().ledger.clone()
     }
 
+    /// The spans below the head that were lost, and those that are damaged, ascending.
+    pub fn missing(&self) -> (Vec<Span>, Vec<Span>) {
+        let state = self.state();
+        (state.ledger.lost.iter().collect(), state.ledger.damaged.iter().collect())
+    }
+
     /// Spans between the first readable offset and the head that can't be read.
     pub fn gaps(&self) -> u64 {
         let state = self.state();

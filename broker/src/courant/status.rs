@@ -3,6 +3,7 @@
 use crate::{Broker, Served};
 use client::Durability;
 use index::Recovered;
+use protocol::Span;
 use serde_json::{Value, json};
 
 /// Journals that are named one by one; of more, only their number is told.
@@ -32,6 +33,30 @@ pub fn status(broker: &Broker) -> Value {
         "attention": attention(&served),
         "recovered": recovered(broker.recovered()),
     })
+}
+
+/// The object of a `StatusResponse` about one journal, whose members are a promise as well.
+pub fn journal(served: &Served) -> Value {
+    let stat = served.stat();
+    let (lost, damaged) = served.replica().missing();
+    json!({
+        "journal": stat.journal.as_str(),
+        "life": format!("{:013x}", stat.life.get()),
+        "first": stat.first.get(),
+        "head": stat.head.get(),
+        "synced": stat.synced.get(),
+        "persisted": stat.persisted.get(),
+        "local_bytes": served.replica().local_len(),
+        "is_open_for_passthrough": served.replica().is_pinned(),
+        "fragments": stat.fragments,
+        "lost": lost.into_iter().map(span).collect::<Vec<_>>(),
+        "damaged": damaged.into_iter().map(span).collect::<Vec<_>>(),
+        "second_writer": served.second_writer(),
+    })
+}
+
+fn span(span: Span) -> Value {
+    json!({ "begin": span.begin().get(), "end": span.end().get() })
 }
 
 /// Sums over all journals.

@@ -5,11 +5,12 @@ use bytes::Bytes;
 use client::token::Capability;
 use client::{Append, Connect, Error, Journals, Read, Remote};
 use index::clock::ManualClock;
+use protocol::request::{ApplyRequest, Change, Expect};
 use protocol::wire::courant::courant_client::CourantClient;
 use protocol::wire::courant::{self, Fault};
 use protocol::wire::gazette::journal_client::JournalClient;
 use protocol::wire::gazette::{self, Status};
-use protocol::{Journal, LabelSet, Offset};
+use protocol::{Journal, JournalSpec, LabelSet, Offset};
 use std::sync::Arc;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
@@ -99,7 +100,7 @@ async fn call(channel: &Channel, name: &str, token: Option<&str>) -> Result<(), 
                 courant::DeleteRequest { journal: journal(), dry_run: true, ..Default::default() };
             ours.delete(request).await.map(drop)
         }
-        "courant Status" => ours.status(courant::StatusRequest {}).await.map(drop),
+        "courant Status" => ours.status(courant::StatusRequest::default()).await.map(drop),
         "courant Prune" => {
             let request = courant::PruneRequest { journal: journal(), dry_run: true };
             ours.prune(request).await.map(drop)
@@ -328,6 +329,59 @@ async fn plain_http_asks_for_tokens_too() {
             assert_eq!(answer.header("www-authenticate"), "Bearer");
         }
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn no_journal_becomes_ones_own_by_a_label() {
+    let (world, token) = two().await;
+    let remote = world.remote(&token);
+    let spec = |name: &str| {
+        let spec = world.broker.key_space().propose(&journal(name)).unwrap();
+        let labels = LabelSet::default().with("team", "a").unwrap();
+        Box::new(JournalSpec { labels, ..spec })
+    };
+    let upsert = |name, expect| Change::Upsert { spec: spec(name), expect };
+    let revision = world.broker.served(&journal("logs/other")).unwrap().entry().mod_revision;
+    // Case: the change, and whether it is made
+    let cases = [
+        (upsert("logs/other", Expect::Any), false),
+        (upsert("logs/other", Expect::Absent), false),
+        (upsert("logs/other", Expect::At(revision)), false),
+        (upsert("logs/mine", Expect::Any), true),
+        (upsert("logs/new", Expect::Any), true),
+        (upsert("logs/new", Expect::Any), true),
+    ];
+    for (at, (change, is_made)) in cases.into_iter().enumerate() {
+        match remote.apply(ApplyRequest { changes: vec![change] }).await {
+            Ok(_) => assert!(is_made, "case {at}"),
+            Err(Error::Unauthorized(text)) => {
+                assert!(!is_made && text.contains("not authorized to logs/other"), "{at}: {text}");
+            }
+            Err(other) => panic!("case {at}: {other}"),
+        }
+    }
+    let labels = world.broker.served(&journal("logs/other")).unwrap().entry().spec.labels.clone();
+    assert_eq!(labels, LabelSet::default());
+    // Case: a selector that matches by what is not there does not delete what is
+    let others = world.remote(&crate::world::token(Capability::ALL, "!team", 60));
+    let journal = journal("logs/mine");
+    let delete = Change::Delete { journal: journal.clone(), expect: Expect::Any };
+    let refused = others.apply(ApplyRequest { changes: vec![delete] }).await.unwrap_err();
+    assert!(matches!(refused, Error::Unauthorized(_)), "{refused}");
+    assert!(world.broker.served(&journal).is_some());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn who_is_refused_comes_to_read_why() {
+    let world = World::start(with_keys(SECRET)).await;
+    world.create("logs/app", b"hello").await;
+    // More than what fits into the sockets' buffers: it must be taken before the answer is read.
+    let body = "x".repeat(16 << 20);
+    let put = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    let answer = world.ask("PUT", "/logs/app", &put).await;
+    assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"));
     world.stop().await;
 }
 

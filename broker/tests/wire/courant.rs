@@ -278,12 +278,21 @@ async fn a_purge_names_the_objects_it_takes() {
 async fn status_is_one_json_object() {
     let (world, mut client) = world().await;
     accept(&mut client, whole(b"line\n")).await;
-    let json = client.status(StatusRequest {}).await.unwrap().into_inner().json;
+    let json = client.status(StatusRequest::default()).await.unwrap().into_inner().json;
     let status: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(status["journals"], 1);
     assert_eq!(status["durability"], "disk");
     assert_eq!(status["endpoint"], world.url(""));
     assert_eq!(status["bytes"]["unpersisted"], 5);
     assert_eq!(status["attention"]["count"], 0);
+
+    let of = |journal: &str| StatusRequest { journal: journal.into() };
+    let json = client.status(of("logs/app")).await.unwrap().into_inner().json;
+    let status: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(status["journal"], "logs/app");
+    assert_eq!((&status["head"], &status["local_bytes"]), (&5.into(), &5.into()));
+    assert_eq!(status["lost"], serde_json::json!([]));
+    let missing = client.status(of("logs/none")).await.expect_err("there is no such journal");
+    assert_eq!(missing.code(), tonic::Code::NotFound);
     world.stop().await;
 }

@@ -3,19 +3,24 @@
 use crate::connection::Connection;
 use crate::table::Table;
 use crate::{Error, output, size};
+use protocol::Journal;
 use serde_json::Value;
 
 const EXAMPLES: &str = "\
 Examples:
   courant status
   courant status --broker http://host:8080 -o json | jq .bytes
+  courant status local/log                    one journal: where its bytes are, and which are gone
 
 The members of the JSON are described in docs/OPERATIONS.md.";
 
-/// Show what a broker holds and what it waits for.
+/// Show what a broker, or one journal, holds and what it waits for.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Status {
+    /// The journal; without one, the broker.
+    journal: Option<Journal>,
+
     /// The form of the output.
     #[arg(short = 'o', long, value_enum, default_value = "table")]
     format: Format,
@@ -33,10 +38,14 @@ enum Format {
 impl Status {
     pub async fn run(self) -> Result<(), Error> {
         let remote = self.connection.remote()?;
-        let text = remote.status().await?;
+        let text = match &self.journal {
+            Some(journal) => remote.status_of(journal).await?,
+            None => remote.status().await?,
+        };
         let status: Value = serde_json::from_str(&text)
             .map_err(|error| Error::Specs("the status".to_owned(), error.to_string()))?;
         output::print(&match self.format {
+            Format::Table if self.journal.is_some() => of_journal(&status),
             Format::Table => readable(&status),
             Format::Json => format!("{status:#}\n"),
         })
@@ -64,6 +73,26 @@ fn readable(status: &Value) -> String {
         row("state", "ending".to_owned());
     }
     format!("{table}{}{}", stores(&status["stores"]), attention(&status["attention"]))
+}
+
+/// The members as they are, spans as `BEGIN..END`.
+fn of_journal(status: &Value) -> String {
+    let mut table = Table::new(["JOURNAL", &shown(&status["journal"])]);
+    let members = status.as_object().into_iter().flatten().filter(|(name, _)| *name != "journal");
+    for (name, value) in members {
+        let value = match value {
+            Value::Array(spans) if spans.is_empty() => "none".to_owned(),
+            Value::Array(spans) => spans.iter().map(span).collect::<Vec<_>>().join(" "),
+            Value::Null => "none".to_owned(),
+            value => shown(value),
+        };
+        table.row(vec![name.replace('_', " "), value]);
+    }
+    table.to_string()
+}
+
+fn span(span: &Value) -> String {
+    format!("{}..{}", span["begin"], span["end"])
 }
 
 fn stores(stores: &Value) -> String {
@@ -106,6 +135,26 @@ fn bytes_of(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_journal_is_shown_member_by_member() {
+        let text = of_journal(&serde_json::json!({
+            "journal": "a/log", "head": 30, "local_bytes": 5, "second_writer": null,
+            "lost": [{"begin": 5, "end": 9}, {"begin": 20, "end": 21}], "damaged": [],
+        }));
+        let rows: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        for row in [
+            vec!["JOURNAL", "a/log"],
+            vec!["head", "30"],
+            vec!["local", "bytes", "5"],
+            vec!["lost", "5..9", "20..21"],
+            vec!["damaged", "none"],
+            vec!["second", "writer", "none"],
+        ] {
+            assert!(rows.contains(&row), "nothing of {row:?} in: {text}");
+        }
+    }
 
     #[test]
     fn what_needs_attention_is_shown() {

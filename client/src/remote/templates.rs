@@ -54,7 +54,15 @@ impl Remote {
     pub async fn status(&self) -> Result<String, Error> {
         self.expect_courant("has no status").await?;
         let mut client = self.door().courant();
-        Ok(self.door().ask(client.status(StatusRequest {})).await?.json)
+        Ok(self.door().ask(client.status(StatusRequest::default())).await?.json)
+    }
+
+    /// What the broker knows of one journal: one JSON object, described there as well.
+    pub async fn status_of(&self, journal: &Journal) -> Result<String, Error> {
+        self.expect_courant("has no status").await?;
+        let mut client = self.door().courant();
+        let request = StatusRequest { journal: journal.to_string() };
+        Ok(self.door().ask(client.status(request)).await?.json)
     }
 
     /// Refuses what a Gazette broker has no request for.

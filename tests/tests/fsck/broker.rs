@@ -69,3 +69,37 @@ fn a_brokers_journals_are_verified_with_the_root_of_its_files() {
     let text = daemon::run(&options).ok().text();
     assert!(text.starts_with("journals: 0,"), "{text}");
 }
+
+/// Another broker wrote to the store, and left a gap, over which the head was reset.
+#[test]
+fn what_nobody_has_is_lost_and_named() {
+    let mut up = broker();
+    let begin = 3 * LENGTH;
+    let line = format!(
+        "cd local/log && printf other > x && mv x \
+         $(printf %016x-%016x-%s.raw {begin} {} $(sha1sum < x | cut -c -40))",
+        begin + 5
+    );
+    shell::bash(&store(&up), &line, &[]).ok();
+    until("the other writer is seen", || up.bash("echo more >> log", &[]).code != Some(0));
+    journals(&up, &["reset-head", "local/log"]).ok();
+
+    let head = up.bash("getfattr --only-values -n user.courant.head log", &[]).ok().text();
+    assert_eq!(head, (begin + 5).to_string());
+    let root = store(&up);
+    let fsck =
+        |url: &str| daemon::run(&["fsck", "--broker", url, "--file-root", root.to_str().unwrap()]);
+    let ran = fsck(&up.url());
+    let lost = ran.text().lines().filter(|line| line.contains(" lost ")).count();
+    assert_eq!((ran.code, lost), (Some(1), 1), "{}", ran.text());
+    assert!(ran.text().contains(&format!("..{begin} lost ")), "{}", ran.text());
+
+    // Case: after a restart it is as lost as before.
+    assert!(up.daemon().stop().success());
+    up.again();
+    let url = up.url();
+    let ran = fsck(&url);
+    assert!(ran.text().contains(&format!("..{begin} lost ")), "{}", ran.text());
+    let told = daemon::run(&["status", "--broker", &url, "local/log", "-o", "json"]).ok().text();
+    assert!(told.contains(&format!("\"end\": {begin}")), "{told}");
+}

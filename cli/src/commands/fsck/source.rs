@@ -31,7 +31,6 @@ pub struct Broker {
     /// By URL, those that can be listed.
     stores: BTreeMap<String, Store>,
     names: Vec<Finding>,
-    lost: BTreeMap<Journal, Vec<Span>>,
 }
 
 /// One journal, as it is checked.
@@ -82,9 +81,8 @@ impl Source {
         let selected = remote.list_specs(selector.clone()).await?;
         let specs: BTreeMap<Journal, ListedJournal> =
             selected.into_iter().map(|listed| (listed.spec.name.clone(), listed)).collect();
-        let lost = lost(&remote).await;
         let (stores, names) = (BTreeMap::new(), Vec::new());
-        let mut broker = Broker { remote, specs, all, stores, names, lost };
+        let mut broker = Broker { remote, specs, all, stores, names };
         broker.look_at_stores(&ways).await;
         Ok(Source::Broker(Box::new(broker)))
     }
@@ -194,7 +192,7 @@ impl Broker {
             true => self.listed(journal).await?,
             false => stored,
         };
-        let lost = self.lost.get(journal).cloned().unwrap_or_default();
+        let lost = lost(&self.remote, journal).await;
         Ok(Subject { journal: journal.clone(), listed, local, lost })
     }
 
@@ -227,30 +225,23 @@ fn refused(error: StoreError) -> Error {
     client::Error::Unsupported(error.to_string()).into()
 }
 
-/// The spans that a broker of ours knows to be lost. One of Gazette knows none.
-async fn lost(remote: &Remote) -> BTreeMap<Journal, Vec<Span>> {
-    match remote.status().await {
+/// The spans of a journal that a broker of ours knows to be lost. One of Gazette knows none.
+async fn lost(remote: &Remote, journal: &Journal) -> Vec<Span> {
+    match remote.status_of(journal).await {
         Ok(status) => lost_of(&serde_json::from_str(&status).unwrap_or_default()),
         Err(error) => {
-            tracing::debug!(%error, "the broker tells no lost spans");
-            BTreeMap::new()
+            tracing::debug!(%journal, %error, "the broker tells no lost spans");
+            Vec::new()
         }
     }
 }
 
-fn lost_of(status: &Value) -> BTreeMap<Journal, Vec<Span>> {
-    let mut lost = BTreeMap::<Journal, Vec<Span>>::new();
-    let spans = status["recovered"]["lost"].as_array().into_iter().flatten();
-    for entry in spans {
+fn lost_of(status: &Value) -> Vec<Span> {
+    let span = |entry: &Value| {
         let offset = |name: &str| entry[name].as_i64().and_then(|at| Offset::new(at).ok());
-        let journal = entry["journal"].as_str().and_then(|name| Journal::new(name).ok());
-        if let (Some(journal), Some(begin), Some(end)) = (journal, offset("begin"), offset("end"))
-            && let Ok(span) = Span::new(begin, end)
-        {
-            lost.entry(journal).or_default().push(span);
-        }
-    }
-    lost
+        Span::new(offset("begin")?, offset("end")?).ok()
+    };
+    status["lost"].as_array().into_iter().flatten().filter_map(span).collect()
 }
 
 #[cfg(test)]
@@ -259,20 +250,15 @@ mod tests {
 
     #[test]
     fn lost_spans_are_read_from_the_status() {
-        let status = serde_json::json!({ "recovered": { "lost": [
-            { "journal": "a/log", "begin": 5, "end": 9 },
-            { "journal": "a/log", "begin": 20, "end": 21 },
+        let status = serde_json::json!({ "lost": [
+            { "begin": 5, "end": 9 },
+            { "begin": 20, "end": 21 },
             // Case: what is no span.
-            { "journal": "a/log", "begin": 9, "end": 5 },
-            { "journal": "x", "begin": 0, "end": 5 },
-        ] } });
-        let journal: Journal = "a/log".parse().expect("valid");
-        let lost = lost_of(&status);
+            { "begin": 9, "end": 5 },
+            { "begin": "0", "end": 5 },
+        ] });
         let span = |begin: u32, end: u32| Span::between(Offset::from(begin), Offset::from(end));
-        assert_eq!(
-            lost.into_iter().collect::<Vec<_>>(),
-            [(journal, vec![span(5, 9), span(20, 21)])]
-        );
+        assert_eq!(lost_of(&status), [span(5, 9), span(20, 21)]);
         assert!(lost_of(&Value::Null).is_empty());
     }
 }

@@ -11,6 +11,7 @@ mod reading;
 mod report;
 mod rivals;
 mod samples;
+mod scaling;
 mod storing;
 mod wire;
 mod writing;
@@ -61,15 +62,16 @@ const QUICK: Scale = Scale {
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
 
 /// The rows that can be asked for, by what measures them.
-const ROWS: [(&[u32], Measure); 5] = [
+const ROWS: [(&[u32], Measure); 6] = [
     (&[1, 2], reading::measure),
     (&[3], writing::measure),
     (&[4, 6], calls::measure),
     (&[11], following::measure),
     (&[18], storing::measure),
+    (&[19], scaling::measure),
 ];
 
-const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 18";
+const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 18 19";
 
 /// What the command line asks for.
 struct Asked {

@@ -2,8 +2,8 @@
 
 use crate::samples::since;
 use bytes::Bytes;
-use protocol::wire::gazette::AppendRequest;
 use protocol::wire::gazette::journal_client::JournalClient;
+use protocol::wire::gazette::{AppendRequest, ListRequest, ReadRequest};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
@@ -33,19 +33,26 @@ impl Wire {
         Wire { runtime: Runtime::new().unwrap() }
     }
 
-    /// Connects to a server. The journal must be there, where the server has journals.
-    pub fn appends(&self, url: &str, journal: &str, content: &Bytes) -> Appends {
+    fn connect(&self, url: &str) -> JournalClient<Channel> {
         let endpoint = Endpoint::from_shared(url.to_owned()).unwrap().tcp_nodelay(true);
         let endpoint = endpoint
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW);
-        let channel = self.runtime.block_on(endpoint.connect()).unwrap();
+        JournalClient::new(self.runtime.block_on(endpoint.connect()).unwrap())
+    }
+
+    pub fn asking(&self, url: &str) -> Asking {
+        Asking { client: self.connect(url) }
+    }
+
+    /// Connects to a server. The journal must be there, where the server has journals.
+    pub fn appends(&self, url: &str, journal: &str, content: &Bytes) -> Appends {
         let first = AppendRequest { journal: journal.to_owned(), ..AppendRequest::default() };
         let piece = |content: Bytes| AppendRequest { content, ..AppendRequest::default() };
         let pieces = content.chunks(PIECE).map(|part| piece(content.slice_ref(part)));
         // An empty piece commits.
         let messages = std::iter::once(first).chain(pieces).chain([piece(Bytes::new())]).collect();
-        Appends { client: JournalClient::new(channel), messages }
+        Appends { client: self.connect(url), messages }
     }
 
     /// Appends a second, with so many in flight all the time.
@@ -98,6 +105,36 @@ impl Wire {
             (0..writers).map(|_| self.runtime.spawn(writer(appends.clone()))).collect();
         let joined = writers.into_iter().map(|writer| self.runtime.block_on(writer).unwrap());
         joined.sum()
+    }
+}
+
+/// Reads and lists of one server.
+pub struct Asking {
+    client: JournalClient<Channel>,
+}
+
+impl Asking {
+    /// The first content of a read that does not block.
+    pub async fn read(&mut self, journal: &str, offset: i64) -> Bytes {
+        let request = ReadRequest { journal: journal.to_owned(), offset, ..ReadRequest::default() };
+        let mut responses = self.client.read(request).await.unwrap().into_inner();
+        while let Some(response) = responses.message().await.unwrap() {
+            assert_eq!(response.status, 0, "a read is refused");
+            if !response.content.is_empty() {
+                return response.content;
+            }
+        }
+        panic!("a read has no content");
+    }
+
+    /// How many journals there are, as they come by pages.
+    pub async fn list(&mut self) -> usize {
+        let mut pages = self.client.list(ListRequest::default()).await.unwrap().into_inner();
+        let mut count = 0;
+        while let Some(page) = pages.message().await.unwrap() {
+            count += page.journals.len();
+        }
+        count
     }
 }
 

@@ -129,6 +129,7 @@ fn advice(error: &client::Error) -> Option<String> {
             "take its revision from courant journals list -o yaml, or say revision: -1".into()
         }
         E::Unknown => "read the end of the journal before appending again".into(),
+        E::TooLarge(..) => "append it in pieces, as --lines does".into(),
         E::NoDisk(_) => "ask for --durability memory".into(),
         error if error.remedy() == Remedy::Later => "try again later".into(),
         _ => return None,

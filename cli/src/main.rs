@@ -54,11 +54,13 @@ struct Arguments {
     /// What is logged to standard error: off, error, warn, info, debug, trace, or a filter such
     /// as `broker=debug` [default: info for daemons, else warn].
     #[arg(long, global = true, value_name = "LEVEL", env = "COURANT_LOG", alias = "log.level")]
+    #[arg(help_heading = "Logging")]
     #[arg(value_parser = logging::filter)]
     log_level: Option<String>,
 
     /// How the log is written [default: text, in color on a terminal].
     #[arg(long, global = true, value_enum, value_name = "FORMAT", alias = "log.format")]
+    #[arg(help_heading = "Logging")]
     log_format: Option<logging::Format>,
 
     #[command(subcommand)]

@@ -1,9 +1,11 @@
 //! Standard output and files, as a command writes to them.
 
 use crate::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// The name that means standard input or output.
 pub const STANDARD: &str = "-";
@@ -12,6 +14,28 @@ pub const STANDARD: &str = "-";
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::output)
+}
+
+/// How often it is looked whether somebody still reads.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits until whoever reads standard output is gone, as `head` is after its last line; for ever
+/// where it is a file. A command that waits for more has to watch this, since it may be long before
+/// a write tells.
+pub async fn closed() {
+    while is_read() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Whether a write to standard output may reach somebody. The kernel tells an error of a pipe or a
+/// socket whose other side is closed, asked for or not (poll(2)).
+fn is_read() -> bool {
+    let out = io::stdout();
+    let mut polled = [PollFd::new(&out, PollFlags::empty())];
+    // What can't be polled is left for the write to tell.
+    let told = poll(&mut polled, Some(&Timespec::default()));
+    told.is_err() || !polled[0].revents().contains(PollFlags::ERR)
 }
 
 /// Tells something that is no error and no output.

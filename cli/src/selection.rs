@@ -29,6 +29,11 @@ impl Selection {
         self.selector.as_ref()
     }
 
+    /// Whether one journal was named, so that a refusal of it is the command's failure.
+    pub fn is_of_one(&self) -> bool {
+        self.journal.is_some()
+    }
+
     /// The journals, at least one. A name is not looked up: what is asked of it tells.
     pub async fn journals(&self, remote: &Remote) -> Result<Vec<Journal>, Error> {
         if let Some(journal) = &self.journal {

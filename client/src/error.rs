@@ -17,7 +17,8 @@ pub enum Error {
     NotAllowed { journal: Journal, detail: String },
     #[error("no space for {0}: {1}")]
     NoSpace(Journal, String),
-    #[error("{0}: an append of {1} bytes is over the limit of {2}")]
+    /// Its bytes, 0 of one that was sent as it came, and the limit.
+    #[error("{0}: an append{of} is over the limit of {2} bytes", of = of_bytes(*.1))]
     TooLarge(Journal, u64, u64),
     #[error("the name {0} is refused: {1}")]
     Refused(String, String),
@@ -29,7 +30,8 @@ pub enum Error {
     Lost { journal: Journal, span: Span },
     #[error("{journal}: bytes {span} are damaged ({detail})")]
     Damaged { journal: Journal, span: Span, detail: String },
-    #[error("{0}: another broker wrote to its store ({1})")]
+    /// Another broker wrote to the journal's store; the detail says what and what to do about it.
+    #[error("{0}: {1}")]
     SecondWriter(Journal, String),
     #[error("{0}: sequence {1} of this writer is below its last")]
     StaleSequence(Journal, u64),
@@ -55,6 +57,13 @@ pub enum Error {
     Io(String),
     #[error("the broker answered against the protocol: {0}")]
     Protocol(String),
+}
+
+fn of_bytes(len: u64) -> String {
+    match len {
+        0 => String::new(),
+        len => format!(" of {len} bytes"),
+    }
 }
 
 impl Error {

@@ -69,7 +69,10 @@ where
     let asking = async {
         loop {
             match ask().await {
-                Err(error) if is_worth_a_retry(&error) => last = error,
+                Err(error) if is_worth_a_retry(&error) => {
+                    tracing::debug!(%error, "it is asked again");
+                    last = error;
+                }
                 answer => return answer,
             }
             pauses.pause().await;

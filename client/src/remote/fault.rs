@@ -12,10 +12,13 @@ pub(crate) fn error(url: &str, status: Status) -> Error {
     }
     let text = status.message().to_owned();
     match status.code() {
-        Code::Unavailable => Error::Unreachable(format!("{url}: {text}")),
-        Code::Cancelled | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Aborted => {
-            Error::Later(text)
-        }
+        // Whoever says why it can not answer was reached.
+        Code::Unavailable if text.is_empty() => Error::Unreachable(format!("{url}: unavailable")),
+        Code::Unavailable
+        | Code::Cancelled
+        | Code::DeadlineExceeded
+        | Code::ResourceExhausted
+        | Code::Aborted => Error::Later(text),
         // How Gazette refuses what breaks a rule of its protocol (gazette-spec 1.1).
         Code::Unknown | Code::InvalidArgument | Code::OutOfRange => {
             Error::Invalid(Invalid::new(text))

@@ -10,7 +10,9 @@ pub(crate) fn error(status: Status, journal: &Journal) -> Error {
     match status {
         Status::JournalNotFound => Error::NotFound(journal),
         Status::NotAllowed => {
-            let detail = "its flags do not allow that".to_owned();
+            let detail = "its flags do not allow that (O_RDONLY: no content is taken, O_WRONLY: \
+                          nobody reads): courant journals edit changes them"
+                .to_owned();
             Error::NotAllowed { journal, detail }
         }
         // The answer does not say where the journal ends.
@@ -19,7 +21,9 @@ pub(crate) fn error(status: Status, journal: &Journal) -> Error {
             Error::RegisterMismatch { journal, registers: LabelSet::default() }
         }
         Status::IndexHasGreaterOffset => {
-            let detail = "a stored fragment ends above the head".to_owned();
+            let detail = "its store ends above its head: another broker wrote to it; stop that \
+                          one, then reset the head (courant journals reset-head)"
+                .to_owned();
             Error::SecondWriter(journal, detail)
         }
         Status::EtcdTransactionFailed => Error::Conflict(journal, 0),

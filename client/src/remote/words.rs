@@ -72,18 +72,33 @@ impl<'r> About<'r> {
             Fault::RegisterMismatch => {
                 Error::RegisterMismatch { journal, registers: LabelSet::default() }
             }
-            Fault::NotAllowed => Error::NotAllowed { journal, detail },
-            Fault::NoSpace => Error::NoSpace(journal, detail),
+            Fault::NotAllowed => {
+                let detail = without_name(&journal, detail);
+                Error::NotAllowed { journal, detail }
+            }
+            Fault::NoSpace => {
+                let detail = without_name(&journal, detail);
+                Error::NoSpace(journal, detail)
+            }
             Fault::TooLarge => Error::TooLarge(journal, self.len, self.limit),
             Fault::Deleted => Error::Deleted(journal),
             Fault::Later => Error::Later(detail),
             Fault::Refused => Error::Refused(journal.to_string(), detail),
             Fault::Io => Error::Io(detail),
             Fault::Conflict => Error::Conflict(journal, self.revision),
-            Fault::SecondWriter => Error::SecondWriter(journal, detail),
+            Fault::SecondWriter => {
+                let detail = without_name(&journal, detail);
+                Error::SecondWriter(journal, detail)
+            }
             Fault::StaleSequence => Error::StaleSequence(journal, self.sequence),
         })
     }
+}
+
+/// A detail without the journal that it begins with, for errors that name it themselves.
+fn without_name(journal: &Journal, detail: String) -> String {
+    let rest = detail.strip_prefix(journal.as_str()).and_then(|rest| rest.strip_prefix(": "));
+    rest.map(str::to_owned).unwrap_or(detail)
 }
 
 #[cfg(test)]
@@ -106,7 +121,7 @@ mod tests {
             (Fault::Refused, Remedy::Fix, "refused"),
             (Fault::Io, Remedy::Fix, "because 5"),
             (Fault::Conflict, Remedy::Fix, "revision 3"),
-            (Fault::SecondWriter, Remedy::Fix, "another broker"),
+            (Fault::SecondWriter, Remedy::Fix, "because 5"),
             (Fault::StaleSequence, Remedy::Fix, "sequence 4"),
         ];
         for (fault, remedy, expected) in cases {
@@ -115,8 +130,24 @@ mod tests {
             assert_eq!(error.remedy(), remedy, "{fault:?}");
             assert!(error.to_string().contains(expected), "{error}");
         }
+        // Case: what was sent as it came has no length that is known
+        let error = About::journal(&journal).check(Fault::TooLarge as i32, String::new(), 0);
+        assert!(!error.unwrap_err().to_string().contains("of 0 bytes is"));
         assert!(About::journal(&journal).check(0, String::new(), 0).is_ok());
         assert!(About::journal(&journal).check(99, String::new(), 0).is_err());
+    }
+
+    #[test]
+    fn an_error_names_its_journal_once() {
+        let journal: Journal = "local/log".parse().expect("valid");
+        for fault in [Fault::NotAllowed, Fault::NoSpace, Fault::SecondWriter] {
+            for detail in ["local/log: because 5", "because 5"] {
+                let about = About::journal(&journal);
+                let error = about.check(fault as i32, detail.into(), 7).unwrap_err().to_string();
+                assert_eq!(error.matches("local/log").count(), 1, "{error}");
+                assert!(error.ends_with(": because 5"), "{error}");
+            }
+        }
     }
 
     #[test]

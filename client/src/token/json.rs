@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Deserialize)]
 pub(super) struct Head {
     pub alg: String,
+    /// Extensions that must be understood: none is (RFC 7515, section 4.1.11).
+    pub crit: Option<Value>,
 }
 
 /// Times are numbers of seconds, with a fraction where the signer likes it (RFC 7519, section 2).
@@ -23,18 +25,22 @@ struct Written {
     nbf: Option<f64>,
 }
 
+/// What is misspelled in a selector would widen it to all journals.
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 struct WrittenSelector {
     include: Option<WrittenSet>,
     exclude: Option<WrittenSet>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WrittenSet {
     labels: Option<Vec<WrittenLabel>>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct WrittenLabel {
     name: String,
     #[serde(default)]

@@ -97,6 +97,9 @@ impl Keys {
             signed.split_once('.').ok_or(Refused::Malformed("expected three parts"))?;
         let head: Head = serde_json::from_slice(&decoded(head)?)
             .map_err(|_invalid| Refused::Malformed("its head is not JSON"))?;
+        if head.crit.is_some() {
+            return Err(Refused::Malformed("its head has extensions (crit)"));
+        }
         let key_of = match head.alg.as_str() {
             "HS256" => |key: &Key| key.hs256.clone(),
             "HS384" => |key: &Key| key.hs384.clone(),

@@ -105,6 +105,9 @@ fn tokens_of_other_signers_are_read() {
             format!(r#"{{"sel":{{"include":{{"labels":[{{"name":"x"}}]}}}},{expires}}}"#),
             Err("can't be read"),
         ),
+        // Case: a misspelled selector is not one of everything
+        (format!(r#"{{"sel":{{"inclde":null}},{expires}}}"#), Err("unknown field")),
+        (format!(r#"{{"sel":{{"include":{{"label":[]}}}},{expires}}}"#), Err("unknown field")),
         ("[]".to_owned(), Err("can't be read")),
     ];
     for (body, expected) in cases {
@@ -134,6 +137,7 @@ fn only_the_two_algorithms_are_taken() {
         (short, r#"{"alg":"none"}"#, Some("none")),
         // Case: the head lies about the signature
         (short, r#"{"alg":"HS384"}"#, Some("signature")),
+        (short, r#"{"alg":"HS256","crit":["b64"],"b64":false}"#, Some("crit")),
         (short, "head", Some("not JSON")),
     ];
     for (algorithm, head, expected) in cases {

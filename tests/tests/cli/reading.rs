@@ -1,7 +1,8 @@
 //! Reading: from an offset, by age, on from a file of offsets, and many journals for ever.
 
-use crate::serve::{Serve, assert_tells};
+use crate::serve::{SETTINGS, Serve, assert_tells};
 use rustix::process::Signal;
+use std::io::BufRead;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tests::patience::{self, LIMIT};
 use tests::running::Running;
@@ -83,7 +84,92 @@ fn offsets_say_where_to_go_on() {
     // Case: a file that is none
     let wrong = serve.file("wrong.json", "[]");
     let complaint = serve.journals(&["read", "local/one", "--offsets", &wrong]).refusal(1);
-    assert_tells(&complaint, &["wrong.json"]);
+    assert_tells(&complaint, &["wrong.json", r#"{"journal": offset}"#]);
+    // Case: an offset of another journal of that name, which this one does not reach
+    let beyond = serve.file("beyond.json", r#"{"local/one": 7}"#);
+    for from in [["local/one", "--offsets"], ["--selector=name:prefix=local/", "--offsets"]] {
+        let complaint = serve.journals(&["read", from[0], from[1], &beyond]).refusal(1);
+        assert_tells(&complaint, &["local/one", "offset 7", "end, 6", "--offsets"]);
+    }
+}
+
+#[test]
+fn offsets_are_written_to_what_is_there() {
+    let serve = Serve::start();
+    serve.create(&["one"], "");
+    serve.journals_of(&["append", "local/one"], "one 1\n").ok();
+    let read = |out: &str| serve.journals(&["read", "local/one", "--offsets-out", out]);
+    // Case: standard output; its name
+    for out in ["-", "/dev/stdout"] {
+        assert_eq!(read(out).ok().text(), "one 1\n{\n  \"local/one\": 6\n}", "{out}");
+    }
+    // Case: a link, which stays one
+    let (link, file) = (serve.path("link.json"), serve.path("file.json"));
+    std::os::unix::fs::symlink(serve.file("file.json", "old"), &link).unwrap();
+    read(link.to_str().unwrap()).ok();
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"local/one\": 6"));
+    // Case: a pipe, which another program reads
+    let pipe = serve.path("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let mut reader = Running::start(std::process::Command::new("cat").arg(&pipe));
+    read(pipe.to_str().unwrap()).ok();
+    assert!(reader.wait(LIMIT).success());
+    assert!(String::from_utf8(reader.stdout()).unwrap().contains("\"local/one\": 6"));
+}
+
+#[test]
+fn one_journal_is_followed() {
+    let serve = Serve::start();
+    serve.create(&["one"], "");
+    serve.journals_of(&["append", "local/one"], "one 1\n").ok();
+    let mut read = Running::start(&mut serve.command(&["read", "-b", "local/one"]));
+    read.until_prints("one 1\n");
+    serve.journals_of(&["append", "local/one"], "one 2\n").ok();
+    read.until_prints("one 2\n");
+    assert!(read.ended().is_none());
+}
+
+#[test]
+fn who_waits_for_more_ends_when_nobody_reads() {
+    let serve = Serve::start();
+    serve.create(&["one"], "");
+    serve.journals_of(&["append", "local/one"], "one 1\n").ok();
+    // Case: the command; nothing more ever comes that a write could fail for
+    let cases: [&[&str]; 3] = [
+        &["read", "-b", "local/one"],
+        &["read", "-b", "-l", "name=local/one"],
+        &["list", "--watch"],
+    ];
+    for arguments in cases {
+        let (ours, theirs) = std::io::pipe().unwrap();
+        let mut child = serve.command(arguments).stdout(theirs).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(ours).read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'), "{arguments:?}: {line:?}");
+        patience::until("it ends", || child.try_wait().unwrap().is_some());
+        assert!(child.wait().unwrap().success(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn journals_that_may_not_be_read_are_told() {
+    let serve = Serve::start();
+    serve.create(&["one"], "");
+    serve.journals_of(&["append", "local/one"], "one 1\n").ok();
+    serve.journals_of(&["apply"], format!("name: wo/x\nflags: O_WRONLY\n{SETTINGS}")).ok();
+    serve.journals_of(&["apply"], format!("name: ro/x\nflags: O_RDONLY\n{SETTINGS}")).ok();
+    // Case: the command, and what it says, which names the journal once
+    let complaint = serve.journals(&["read", "wo/x"]).refusal(1);
+    assert_tells(&complaint, &["wo/x", "O_WRONLY", "journals edit"]);
+    let complaint = serve.journals_of(&["append", "ro/x"], "content\n").refusal(1);
+    assert_tells(&complaint, &["read-only"]);
+    assert_eq!(complaint.matches("ro/x").count(), 1, "{complaint}");
+    serve.journals(&["fragments", "wo/x"]).refusal(1);
+    // Case: of all journals, it is passed over
+    let all = serve.journals(&["fragments"]).ok();
+    assert_tells(&all.stderr, &["wo/x", "write-only"]);
+    assert!(all.text().contains("local/one"), "{}", all.text());
 }
 
 #[test]

@@ -92,6 +92,9 @@ fn an_editor_changes_specs() {
     assert_eq!(length(&serve), "4096");
     // Case: nothing is changed, so nothing is applied
     assert!(edit("true").ok().text().is_empty());
+    // Case: nothing is left of the text, so nothing is applied, which is told
+    assert_tells(&edit("truncate -s 0").ok().stderr, &["nothing was applied"]);
+    assert_eq!(length(&serve), "4096");
     // Case: the editor fails
     assert_tells(&edit("false").refusal(1), &["nothing was applied"]);
     // Case: what is wrong is told in the text, which is opened again and mended there

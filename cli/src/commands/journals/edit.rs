@@ -54,6 +54,9 @@ impl Edit {
             match self.apply(remote, &text).await {
                 Ok(told) => {
                     draft.remove();
+                    if told.is_empty() {
+                        output::note("the text names no journal: nothing was applied");
+                    }
                     return output::print(&told);
                 }
                 Err(error) => before = draft.complain(&text, &crate::error::line(&error))?,

@@ -55,11 +55,9 @@ impl Fragments {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         let mut all = Vec::new();
         for listed in self.selection.listed(remote).await? {
-            if is_gone(&listed) {
-                output::note(&format!(
-                    "{}: suspended, so no broker has a list: append to it to resume it",
-                    listed.spec.name
-                ));
+            let is_of_one = self.selection.is_of_one();
+            if let Some(why) = unlisted(&listed, is_of_one) {
+                output::note(&format!("{}: {why}", listed.spec.name));
                 continue;
             }
             let request = FragmentsRequest {
@@ -122,9 +120,18 @@ fn answer(fragments: Vec<ListedFragment>) -> gazette::FragmentsResponse {
     gazette::FragmentsResponse { fragments, ..Default::default() }
 }
 
-/// Whether no broker holds the journal.
-fn is_gone(listed: &ListedJournal) -> bool {
-    listed.spec.suspend.is_some_and(|suspend| suspend.level == SuspendLevel::Full)
+/// Why a journal is passed over. One that may not be read fails the command where it was named, and
+/// does not keep the others from being listed elsewhere.
+fn unlisted(listed: &ListedJournal, is_of_one: bool) -> Option<&'static str> {
+    let spec = &listed.spec;
+    let is_suspended = spec.suspend.is_some_and(|suspend| suspend.level == SuspendLevel::Full);
+    match is_suspended {
+        true => Some("suspended, so no broker has a list: append to it to resume it"),
+        false if !spec.flags.may_read() && !is_of_one => {
+            Some("write-only, so its fragments are not listed")
+        }
+        false => None,
+    }
 }
 
 #[cfg(test)]

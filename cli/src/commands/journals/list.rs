@@ -6,6 +6,7 @@ use client::{Remote, Snapshots};
 use protocol::response::{ListResponse, ListedJournal};
 use protocol::wire::gazette;
 use protocol::{Selector, SuspendLevel};
+use std::pin::pin;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -80,9 +81,14 @@ impl List {
         }
         let seed = random::number()?;
         let mut snapshots = Snapshots::new(remote.clone(), self.selector.clone(), seed);
+        let mut closed = pin!(output::closed());
         let mut is_first = true;
         loop {
-            let list = snapshots.next().await?;
+            let list = tokio::select! {
+                biased;
+                list = snapshots.next() => list?,
+                () = &mut closed => return Err(Error::OutputClosed),
+            };
             if !std::mem::take(&mut is_first) {
                 output::print(self.between())?;
             }

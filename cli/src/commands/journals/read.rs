@@ -217,19 +217,21 @@ impl Reading {
         self.known.get(journal).map_or(self.start, |offset| Start::At(*offset))
     }
 
-    /// Refuses an offset, given by hand, that the journal does not reach.
+    /// Refuses an offset, given by hand or by a file, that the journal does not reach: what is
+    /// appended until it does would never be read.
     async fn check(&self, journal: &Journal) -> Result<(), Error> {
-        let Start::At(offset) = self.start else { return Ok(()) };
-        if offset == Offset::ZERO || self.known.contains_key(journal) {
+        let Start::At(offset) = self.start_of(journal) else { return Ok(()) };
+        if offset == Offset::ZERO {
             return Ok(());
         }
         let head = self.remote.stat(journal).await?.head;
         if offset <= head {
             return Ok(());
         }
-        let hint = match offset.get() >= LIKE_A_TIME {
-            true => " (a time in Unix seconds goes with --from-time)",
-            false => "",
+        let hint = match (self.known.contains_key(journal), offset.get() >= LIKE_A_TIME) {
+            (true, _) => ": is it another journal of that name? Take it out of the --offsets file",
+            (false, true) => " (a time in Unix seconds goes with --from-time)",
+            (false, false) => "",
         };
         Err(Error::Beyond(journal.clone(), offset, head, hint))
     }

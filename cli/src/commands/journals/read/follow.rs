@@ -7,6 +7,7 @@ use client::{Piece, Reader, Snapshots};
 use protocol::response::ListResponse;
 use protocol::{Journal, Offset, Selector};
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -57,15 +58,14 @@ pub async fn follow(
         readers.start(journal, reading, from);
     }
     let mut lists = readers.watch(selector.cloned());
+    let mut closed = pin!(sink.closed());
     loop {
         tokio::select! {
             biased;
-            list = lists.recv() => match list {
-                Some(list) => readers.follow_list(list?, sink),
-                // Never, without a selector.
-                None => std::future::pending().await,
-            },
+            // Without a selector the queue is closed, and this branch is none.
+            Some(list) = lists.recv() => readers.follow_list(list?, sink),
             Some(event) = events.recv() => readers.take(event, sink, selector.is_some())?,
+            () = &mut closed => return Err(Error::OutputClosed),
         }
     }
 }

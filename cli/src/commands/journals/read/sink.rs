@@ -10,13 +10,26 @@ use std::path::Path;
 /// The output. Invariant: all below a journal's offset was written.
 pub struct Sink {
     out: Box<dyn Write + Send>,
+    is_standard: bool,
     offsets: Offsets,
 }
 
 impl Sink {
     /// Standard output or a file, with the offsets that are known.
     pub fn open(path: &Path, offsets: Offsets) -> Result<Self, Error> {
-        Ok(Sink { out: output::open(path)?, offsets })
+        let is_standard = path == Path::new(output::STANDARD);
+        Ok(Sink { out: output::open(path)?, is_standard, offsets })
+    }
+
+    /// Waits until nobody reads what is written; for ever where it goes to a file.
+    pub fn closed(&self) -> impl Future<Output = ()> + use<> {
+        let is_standard = self.is_standard;
+        async move {
+            match is_standard {
+                true => output::closed().await,
+                false => std::future::pending().await,
+            }
+        }
     }
 
     /// Where the next byte of a journal comes from, if that is known.

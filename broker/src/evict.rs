@@ -4,7 +4,7 @@
 //! recorded, that synced too, and only then the bytes.
 
 use crate::blocking::off_thread;
-use crate::{Broker, Error, limits};
+use crate::{Broker, Error, Served, limits};
 use index::record::Position;
 use index::{DataDir, Replica};
 use protocol::Span;
@@ -61,7 +61,8 @@ pub(crate) async fn run(broker: Broker) {
             () = sleep(LOOK) => {}
         }
         let shared = broker.shared.clone();
-        match off_thread(move || evict(&shared.data, &shared.unfreed)).await {
+        let served = broker.all_served();
+        match off_thread(move || evict(&shared.data, &served, &shared.unfreed)).await {
             Ok(()) => last_error.clear(),
             Err(error) => {
                 let text = error.to_string();
@@ -75,11 +76,11 @@ pub(crate) async fn run(broker: Broker) {
 }
 
 /// Frees what is over the bounds, as far as stores have it. Blocks.
-fn evict(data: &DataDir, unfreed: &Unfreed) -> Result<(), Error> {
+fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<(), Error> {
     unfreed.free()?;
     let needed = needed(data, unfreed)?;
     if needed > 0 {
-        let chosen = choose(data, needed);
+        let chosen = choose(served, needed);
         let found: u64 = chosen.iter().map(|(_, span)| span.len()).sum();
         if !chosen.is_empty() {
             give_up(data, chosen, unfreed)?;
@@ -120,10 +121,15 @@ fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
 }
 
 /// What was stored longest ago, up to the bytes that have to go.
-fn choose(data: &DataDir, needed: u64) -> Spans {
+///
+/// That a span was stored once is not enough: what somebody deleted from the store since is here
+/// alone, and stays.
+fn choose(served: &[Arc<Served>], needed: u64) -> Spans {
     let mut candidates = Vec::new();
-    for replica in data.replicas() {
-        let evictable = replica.evictable();
+    for served in served {
+        let replica = served.replica();
+        let mut evictable = replica.evictable();
+        evictable.retain(|span| served.stored().covers(*span));
         if evictable.is_empty() {
             continue;
         }

@@ -110,6 +110,11 @@ impl Stored {
         self.state().cover.len() as u64
     }
 
+    /// Whether a store has all of a span, as far as its last listing tells.
+    pub fn covers(&self, span: Span) -> bool {
+        self.state().cover.covers(span)
+    }
+
     /// All fragments known, in order.
     pub fn all(&self) -> Vec<Fragment> {
         self.state().cover.iter().cloned().collect()

@@ -6,6 +6,7 @@ use broker::Terms;
 use bytes::Bytes;
 use client::{Append, Error, Journals};
 use cluster::{Change, Expect, Outcome};
+use index::disk::{Crash, ForgetfulDisk};
 use protocol::Offset;
 use std::time::Duration;
 use world::{World, journal, until};
@@ -62,4 +63,33 @@ async fn a_stale_deletion_is_a_conflict_and_stores_nothing() {
     let outcome = world.broker.apply(vec![delete]).await.expect("it is decided");
     assert!(matches!(outcome, Outcome::Conflict { .. }), "{outcome:?}");
     assert_eq!((served.stat().fragments, served.replica().persisted()), (0, Offset::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_bytes_that_a_store_no_longer_has_are_not_freed() {
+    let world = World::new().await;
+    let served = world.create("a/journal").await;
+    world.append("a/journal", "was stored once").await;
+    served.replica().roll().expect("there is room");
+    until("it is stored", || async { served.replica().persisted() == Offset::from(15) }).await;
+    world.broker.close().await.expect("it closes");
+
+    let emptied = ForgetfulDisk::new();
+    let begin = |files| {
+        World::on(world.disk.crash(Crash::Kill), files, |config| {
+            config.space.local_budget = Some(0);
+        })
+    };
+    let without = begin(emptied).await;
+    // The budget is looked at each second.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let read = without.read("a/journal", 0).await.expect("it is local");
+    assert_eq!(read, "was stored once");
+    without.broker.close().await.expect("it closes");
+
+    // Case: with the store as it was, the same bytes are freed.
+    let with = begin(world.files.crash(Crash::Kill)).await;
+    let served = with.broker.served(&journal("a/journal")).expect("it is served");
+    until("it is evicted", || async { served.replica().local_len() == 0 }).await;
+    assert_eq!(with.read("a/journal", 0).await.expect("it is stored"), "was stored once");
 }

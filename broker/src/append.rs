@@ -260,7 +260,8 @@ impl Staged {
 
     /// The whole rest of the way.
     pub async fn commit(self) -> Result<Committed, Error> {
-        let counted = self.0.target.broker.metrics().begin_commit();
+        let Whole { target, content, .. } = &*self.0;
+        let counted = target.broker.metrics().begin_commit(&target.served, content.len());
         let committed = self.decide().await;
         counted.end(committed.as_ref().ok());
         committed

@@ -3,6 +3,7 @@
 //! Without keys everybody may do everything. With keys each door asks its [`Guard`] first, and what
 //! it gets, a [`Grant`], goes with the request: a journal that the grant does not see is not there.
 
+use crate::Error;
 use client::token::{self, Capability, Keys};
 use index::Clock;
 use protocol::{Journal, LabelSet, Selector};
@@ -127,9 +128,22 @@ impl Grant {
         }
     }
 
+    /// Whether it is about all journals.
+    pub fn is_for_all(&self) -> bool {
+        self.selector.is_none()
+    }
+
     /// Refuses unless it is about all journals.
     pub fn check_all(&self) -> Result<(), Unauthorized> {
-        if self.selector.is_some() { Err(Unauthorized::NotAll) } else { Ok(()) }
+        if self.is_for_all() { Ok(()) } else { Err(Unauthorized::NotAll) }
+    }
+
+    /// Why what it allowed ended: its time is over, or the port's.
+    pub fn why_ended(&self) -> Error {
+        match self.until.is_some_and(|until| until <= Instant::now()) {
+            true => Unauthorized::Expired.into(),
+            false => Error::Closing,
+        }
     }
 
     /// Returns when it ends. What goes on for long ends then: a read, a watch.

@@ -185,9 +185,14 @@ impl Error {
             Error::StaleSequence { journal, sequence, .. } => {
                 Seen::StaleSequence(journal, sequence)
             }
-            Error::SecondWriter { journal, detail } => Seen::SecondWriter(journal, detail),
+            Error::SecondWriter { journal, detail } => {
+                let detail =
+                    format!("its store has content that this broker did not write: {detail}");
+                Seen::SecondWriter(journal, detail)
+            }
             Error::StoreIsAhead { journal, stored, .. } => {
-                Seen::SecondWriter(journal, format!("the store ends at {stored}"))
+                let detail = format!("its store ends at {stored}: another broker wrote to it");
+                Seen::SecondWriter(journal, detail)
             }
             Error::TooLarge { len, max } => Seen::TooLarge(journal.clone(), len, max),
             Error::Trimmed { journal, span } => Seen::Trimmed { journal, span },

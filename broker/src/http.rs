@@ -16,7 +16,9 @@ use crate::json::Json;
 use crate::server::caller::{Caller, Visitor};
 use crate::{Error, metrics};
 use client::token::Capability;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -50,10 +52,7 @@ impl From<Error> for Problem {
 
 impl From<Problem> for Response<Body> {
     fn from(problem: Problem) -> Self {
-        let mut response = Response::new(text(problem.text));
-        *response.status_mut() = problem.code;
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().insert(CONTENT_TYPE, plain);
+        let mut response = line(problem.code, problem.text);
         if problem.code == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
@@ -62,9 +61,14 @@ impl From<Problem> for Response<Body> {
     }
 }
 
-/// A body of one line.
-fn text(line: String) -> Body {
-    Body::new(Full::from(line + "\n"))
+/// An answer of one line. Browsers must not take for a page what may repeat parts of a request.
+fn line(code: StatusCode, line: String) -> Response<Body> {
+    let mut response = Response::new(Body::new(Full::from(line + "\n")));
+    *response.status_mut() = code;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 impl Gateway {
@@ -97,7 +101,8 @@ impl Gateway {
                 read::read(self.admit(&request, Capability::READ)?, &request).await
             }
             Method::PUT => {
-                append::append(&self.admit(&request, Capability::APPEND)?, request).await
+                let admitted = self.admit(&request, Capability::APPEND);
+                append::append(admitted, request).await
             }
             ref other => {
                 let text = format!("unknown method: {other}");
@@ -128,8 +133,7 @@ fn unclean(clean: &str) -> String {
 }
 
 fn moved(target: &str) -> Response<Body> {
-    let mut response = Response::new(text(format!("moved to {target}")));
-    *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    let mut response = line(StatusCode::MOVED_PERMANENTLY, format!("moved to {target}"));
     if let Ok(target) = HeaderValue::from_str(target) {
         response.headers_mut().insert(LOCATION, target);
     }

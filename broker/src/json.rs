@@ -9,6 +9,7 @@ mod message;
 
 use crate::gazette::{call_error, list_responses, read_responses};
 use crate::server::caller::{Caller, Visitor};
+use crate::server::intake::Intake;
 use bytes::Bytes;
 use client::token::Capability;
 use cors::Origins;
@@ -16,7 +17,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited, StreamBody};
+use http_body_util::{Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use message::Messages;
 use protocol::request::{ListRequest, ReadRequest};
@@ -34,14 +35,13 @@ type Lines = BoxStream<'static, Result<String, Status>>;
 pub struct Json {
     messages: Arc<Messages>,
     origins: Arc<Origins>,
-    /// The longest request, in bytes.
-    body_max: usize,
+    intake: Intake,
 }
 
 impl Json {
-    pub fn new(origins: Vec<String>, body_max: usize) -> Self {
+    pub fn new(origins: Vec<String>, intake: Intake) -> Self {
         let (messages, origins) = (Arc::new(Messages::new()), Arc::new(Origins::new(origins)));
-        Json { messages, origins, body_max }
+        Json { messages, origins, intake }
     }
 
     /// Answers a request for a path under `/v1/`.
@@ -79,9 +79,11 @@ impl Json {
     }
 
     async fn lines(&self, caller: Caller, path: &str, body: Incoming) -> Result<Lines, Status> {
-        let body = Limited::new(body, self.body_max).collect().await;
-        let body = body.map_err(|error| Status::invalid_argument(format!("the body: {error}")))?;
-        let body = body.to_bytes();
+        let taken = self.intake.take(body).await.map_err(|refused| match refused.code() {
+            Code::OutOfRange => Status::invalid_argument(refused.message()),
+            _ => refused,
+        })?;
+        let body = taken.bytes;
         let messages = self.messages.clone();
         if path.ends_with("list") {
             let request: gazette::ListRequest = messages.read("protocol.ListRequest", &body)?;
@@ -103,11 +105,13 @@ impl Json {
 
 /// An answer of many lines. If the first is an error, the whole answer is.
 async fn streamed(mut lines: Lines) -> Response<Body> {
-    let first = lines.next().await;
-    if let Some(Err(status)) = first {
-        return refused(&status);
-    }
-    let lines = stream::iter(first).chain(lines);
+    let first = match lines.next().await {
+        Some(Err(status)) => return refused(&status),
+        Some(Ok(line)) => line,
+        // It ended well before anything was said, and must not be asked again.
+        None => return json(Response::new(Body::empty())),
+    };
+    let lines = stream::iter([Ok(first)]).chain(lines);
     let frames = lines.map(|line| {
         let line = line.unwrap_or_else(|status| message::error(&status, code_of(status.code())));
         Ok::<_, Infallible>(Frame::data(Bytes::from(line)))

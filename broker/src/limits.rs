@@ -64,11 +64,14 @@ pub fn put_max(len: u64) -> Duration {
 /// Bytes of one chunk of a read: its message costs little, and is far below gRPC's 4 MiB.
 pub const CHUNK: usize = 128 << 10;
 
-/// Bytes of the chunks of all reads together: with more reads than this has chunks for, each takes
-/// smaller ones.
-pub const READ_CHUNKS_MAX: usize = 128 << 20;
+/// Bytes that are shared out among all reads at a time, a chunk for each. Those that began while
+/// there were few hold larger ones: at the worst that is seven times as much.
+pub const READ_CHUNKS_MAX: usize = 32 << 20;
 
-/// The smallest of those: one page.
+/// Bytes of messages that gRPC's encoder puts together before it hands them on.
+pub const BATCH: usize = 32 << 10;
+
+/// The smallest chunk of a read: one page.
 pub const CHUNK_MIN: usize = 4 << 10;
 
 /// Local reads up to here run on the thread that asks: from the page cache they take microseconds.

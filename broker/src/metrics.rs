@@ -6,8 +6,11 @@
 
 mod process;
 mod scrape;
+mod traffic;
 
-use crate::Committed;
+pub(crate) use traffic::Traffic;
+
+use crate::{Committed, Served};
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
 use protocol::Status;
@@ -76,6 +79,7 @@ pub struct Metrics {
     commits: IntCounter,
     commit_bytes: IntCounter,
     rollbacks: IntCounter,
+    rollback_bytes: IntCounter,
     append_seconds: Histogram,
     read_bytes: IntCounter,
     persisted: IntCounter,
@@ -107,6 +111,7 @@ impl Metrics {
                 "gazette_spool_rollbacks_total",
                 "Appends that were complete and did not happen.",
             ),
+            rollback_bytes: counter("gazette_spool_rollback_bytes_total", "Bytes of those."),
             append_seconds: latencies(),
             read_bytes: counter("courant_read_bytes_total", "Bytes of content that were read."),
             persisted: counter(
@@ -124,12 +129,13 @@ impl Metrics {
     }
 
     fn register(&self, started: IntCounterVec, completed: IntCounterVec) {
-        let collectors: [Box<dyn Collector>; 9] = [
+        let collectors: [Box<dyn Collector>; 10] = [
             Box::new(started),
             Box::new(completed),
             Box::new(self.commits.clone()),
             Box::new(self.commit_bytes.clone()),
             Box::new(self.rollbacks.clone()),
+            Box::new(self.rollback_bytes.clone()),
             Box::new(self.append_seconds.clone()),
             Box::new(self.read_bytes.clone()),
             Box::new(self.persisted.clone()),
@@ -146,9 +152,9 @@ impl Metrics {
         Counted { metrics: self.clone(), operation, is_ended: false }
     }
 
-    /// An append whose content is complete.
-    pub(crate) fn begin_commit(self: &Arc<Self>) -> Committing {
-        Committing { metrics: self.clone(), begun: Instant::now() }
+    /// An append to a journal whose content, of `len` bytes, is complete.
+    pub(crate) fn begin_commit(self: &Arc<Self>, served: &Arc<Served>, len: u64) -> Committing {
+        Committing { metrics: self.clone(), served: served.clone(), len, begun: Instant::now() }
     }
 
     /// Content that was read.
@@ -205,17 +211,23 @@ impl Drop for Counted {
 #[derive(Debug)]
 pub(crate) struct Committing {
     metrics: Arc<Metrics>,
+    served: Arc<Served>,
+    len: u64,
     begun: Instant,
 }
 
 impl Committing {
     /// It ended. `None`: it did not happen.
     pub fn end(self, committed: Option<&Committed>) {
-        let Some(committed) = committed else { return self.metrics.rollbacks.inc() };
+        let Some(committed) = committed else {
+            self.metrics.rollbacks.inc();
+            return self.metrics.rollback_bytes.inc_by(self.len);
+        };
         self.metrics.append_seconds.observe(self.begun.elapsed().as_secs_f64());
         if !committed.is_repeated {
             self.metrics.commits.inc();
             self.metrics.commit_bytes.inc_by(committed.span.len());
+            self.served.traffic().add_appended(committed.span.len());
         }
     }
 }

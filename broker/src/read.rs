@@ -104,6 +104,7 @@ impl Reader {
                     }
                 }
                 Serving::Stored(..) if !self.rest.is_empty() => {
+                    self.share.part().await;
                     let chunk = std::mem::take(&mut self.rest);
                     if let Some(step) = self.stored(chunk) {
                         return Ok(Some(step));
@@ -277,6 +278,7 @@ impl Reader {
             self.serving = Serving::Nothing;
             return Ok(None);
         }
+        self.share.part().await;
         match read_local(self.served.replica(), offset, len).await {
             Ok(content) => Ok(Some(self.content(content))),
             // Evicted meanwhile: a store has it.
@@ -305,6 +307,7 @@ impl Reader {
     fn content(&mut self, content: Bytes) -> Step {
         let offset = self.offset.expect("it was looked up");
         let next = offset.plus(content.len() as u64);
+        self.served.traffic().add_read(content.len());
         self.offset = Some(next);
         if self.request.end.is_some_and(|end| next >= end) {
             self.serving = Serving::Ended;

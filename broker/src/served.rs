@@ -1,6 +1,7 @@
 //! One journal that this broker serves: its spec, its local half and its stored half.
 
 use crate::append::Allowance;
+use crate::metrics::Traffic;
 use crate::stored::Stored;
 use client::Stat;
 use cluster::Entry;
@@ -26,6 +27,7 @@ pub struct Served {
     is_purged: AtomicBool,
     /// How much content it may take, where its rate is limited.
     allowance: Allowance,
+    traffic: Traffic,
 }
 
 /// Where the bytes at an offset are.
@@ -62,6 +64,7 @@ impl Served {
             view: Mutex::default(),
             is_purged: AtomicBool::new(false),
             allowance: Allowance::default(),
+            traffic: Traffic::default(),
         }
     }
 
@@ -105,6 +108,11 @@ impl Served {
 
     pub(crate) fn is_purged(&self) -> bool {
         self.is_purged.load(Ordering::Acquire)
+    }
+
+    /// What went in and out since this process serves it.
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     pub(crate) fn allowance(&self) -> &Allowance {

@@ -7,6 +7,7 @@ pub(crate) mod caller;
 mod connection;
 mod door;
 mod greeting;
+pub(crate) mod intake;
 pub(crate) mod limits;
 mod listener;
 mod operators;
@@ -20,7 +21,7 @@ use crate::Broker;
 use caller::Stop;
 use client::token::Keys;
 use door::House;
-use listener::{Listener, Socket};
+use listener::{Listener, Socket, is_unix};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -56,15 +57,25 @@ pub struct Server {
 
 /// The port can't be had.
 #[derive(Debug, thiserror::Error)]
-#[error("can't listen on {address}: {source}; {}", remedy(source))]
+#[error("can't listen on {address}: {source}; {}", remedy(address, source))]
 pub struct CannotListen {
     address: String,
     source: io::Error,
 }
 
 /// What its user can do about a port that can't be had.
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(address: &str, error: &io::Error) -> &'static str {
     match error.kind() {
+        io::ErrorKind::AddrInUse if is_unix(address) => {
+            "another process listens there, or what lies there is no socket: remove it, or take \
+             another path"
+        }
+        io::ErrorKind::PermissionDenied if is_unix(address) => {
+            "this user may not make files in that directory: take another one"
+        }
+        io::ErrorKind::InvalidInput if is_unix(address) => {
+            "the system takes about 100 bytes of an absolute path: take a shorter one"
+        }
         io::ErrorKind::AddrInUse => {
             "another process has this port: stop it, or listen on another one (0 takes a free one)"
         }
@@ -72,7 +83,9 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::AddrNotAvailable => {
             "this machine has no such address: try 127.0.0.1, or 0.0.0.0 for all it has"
         }
-        io::ErrorKind::NotFound => "the directory of the socket must be there: make it",
+        io::ErrorKind::NotFound if is_unix(address) => {
+            "the directory of the socket must be there: make it"
+        }
         _ => "expected HOST:PORT, as in 127.0.0.1:8080, or unix:///PATH",
     }
 }
@@ -202,6 +215,9 @@ mod tests {
             (address.as_str(), "another process has this port"),
             ("192.0.2.1:0", "this machine has no such address"),
             ("nowhere", "expected HOST:PORT"),
+            ("unix:///dev/null", "no socket: remove it"),
+            ("unix:///no/such/directory/socket", "must be there"),
+            (&*format!("unix:///{}", "long".repeat(40)), "a shorter one"),
         ];
         for (address, remedy) in cases {
             let text = Server::bind(address).await.expect_err(address).to_string();

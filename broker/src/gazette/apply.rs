@@ -3,21 +3,21 @@
 use crate::Error;
 use crate::auth::{Grant, Unauthorized};
 use crate::server::caller::Caller;
-use cluster::Outcome;
-use protocol::request::{ApplyRequest, Change, Expect};
+use cluster::{Expect, Outcome};
+use protocol::request::{self, ApplyRequest, Change};
 use protocol::response::ApplyResponse;
-use protocol::{LabelSet, Status};
+use protocol::{Journal, LabelSet, Status};
 
 /// Serves one Apply. The answer's revision is that of the transaction.
 ///
 /// A spec is authorized by the labels that it will have, a deletion by the name alone; one that is
-/// not refuses the whole request (gazette-spec 1.5).
+/// not refuses the whole request (gazette-spec 1.5). Unlike with Gazette, the journal that a change
+/// would replace or delete must be one that the token sees, too: with a label of its own it could
+/// make any journal its bearer's.
 pub async fn apply(caller: &Caller, request: ApplyRequest) -> Result<ApplyResponse, Error> {
-    for change in &request.changes {
-        check(&caller.grant, change)?;
-    }
     let broker = &caller.broker;
-    let changes = request.changes.into_iter().map(change).collect();
+    let authorized = request.changes.into_iter().map(|change| authorized(caller, change));
+    let changes = authorized.collect::<Result<Vec<_>, _>>()?;
     let outcome = broker.apply(changes).await?;
     let status = match outcome {
         Outcome::Applied { .. } => Status::Ok,
@@ -28,6 +28,37 @@ pub async fn apply(caller: &Caller, request: ApplyRequest) -> Result<ApplyRespon
     Ok(ApplyResponse { status, header })
 }
 
+/// The change as the key space takes it, if the caller may make it.
+fn authorized(caller: &Caller, change: Change) -> Result<cluster::Change, Unauthorized> {
+    check(&caller.grant, &change)?;
+    Ok(match change {
+        Change::Upsert { spec, expect } => {
+            let (seen, expect) = (seen(caller, &spec.name)?, expected(expect));
+            let expect = narrowed(caller, expect, seen.map_or(Expect::Absent, Expect::At));
+            cluster::Change::Upsert { spec: *spec, expect }
+        }
+        Change::Delete { journal, expect } => {
+            let (seen, expect) = (seen(caller, &journal)?, expected(expect));
+            let expect = narrowed(caller, expect, seen.map_or(Expect::Any, Expect::At));
+            cluster::Change::Delete { journal, expect }
+        }
+    })
+}
+
+/// The revision of a journal that is there, which must be one that the caller sees.
+fn seen(caller: &Caller, journal: &Journal) -> Result<Option<i64>, Unauthorized> {
+    let Some(served) = caller.broker.served(journal) else { return Ok(None) };
+    let entry = served.entry();
+    caller.grant.check(journal, &entry.spec.labels)?;
+    Ok(Some(entry.mod_revision))
+}
+
+/// Where a caller who may not see all journals expects nothing, he gets what was looked at: a spec
+/// that takes its place meanwhile may be one that he does not see.
+fn narrowed(caller: &Caller, expect: Expect, seen: Expect) -> Expect {
+    if expect == Expect::Any && !caller.grant.is_for_all() { seen } else { expect }
+}
+
 fn check(grant: &Grant, change: &Change) -> Result<(), Unauthorized> {
     match change {
         Change::Upsert { spec, .. } => grant.check(&spec.name, &spec.labels),
@@ -35,22 +66,10 @@ fn check(grant: &Grant, change: &Change) -> Result<(), Unauthorized> {
     }
 }
 
-/// The change as the key space takes it.
-fn change(change: Change) -> cluster::Change {
-    match change {
-        Change::Upsert { spec, expect } => {
-            cluster::Change::Upsert { spec: *spec, expect: expected(expect) }
-        }
-        Change::Delete { journal, expect } => {
-            cluster::Change::Delete { journal, expect: expected(expect) }
-        }
-    }
-}
-
-fn expected(expect: Expect) -> cluster::Expect {
+fn expected(expect: request::Expect) -> Expect {
     match expect {
-        Expect::Absent => cluster::Expect::Absent,
-        Expect::At(revision) => cluster::Expect::At(revision),
-        Expect::Any => cluster::Expect::Any,
+        request::Expect::Absent => Expect::Absent,
+        request::Expect::At(revision) => Expect::At(revision),
+        request::Expect::Any => Expect::Any,
     }
 }

@@ -60,9 +60,9 @@ impl Reading {
             self.state = State::Ended;
             let begun = tokio::select! {
                 biased;
-                begun = begin(&self.caller, *request) => begun,
                 // Whoever waits for a revision waits no longer than the port and its token do.
                 () = self.caller.ended() => return None,
+                begun = begin(&self.caller, *request) => begun,
             };
             match begun {
                 Ok(Ok(reader)) => self.state = State::Reading(Box::new(reader)),

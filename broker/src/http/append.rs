@@ -8,7 +8,7 @@ use crate::server::caller::Caller;
 use crate::server::limits::{DISCARD_LEN_MAX, DISCARD_MAX};
 use crate::{Ask, Error, Terms};
 use futures::TryStreamExt;
-use http::header::EXPECT;
+use http::header::{CONTENT_RANGE, EXPECT};
 use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -35,18 +35,18 @@ impl From<Invalid> for Failure {
     }
 }
 
-/// Serves a PUT. A body that does not come to its end appends nothing.
+/// Serves a PUT, if its caller was admitted. A body that does not come to its end appends nothing.
 pub async fn append(
-    caller: &Caller,
+    admitted: Result<Caller, Problem>,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Problem> {
     let (head, mut body) = request.into_parts();
-    let counted = caller.broker.metrics().begin(Operation::Append);
-    match commit(caller, &head, &mut body).await {
-        Ok(response) => {
-            counted.end(Status::Ok);
-            Ok(response)
-        }
+    let committed = match admitted {
+        Ok(caller) => counted(&caller, &head, &mut body).await,
+        Err(refused) => Err(Failure::Refused(refused)),
+    };
+    match committed {
+        Ok(response) => Ok(response),
         Err(Failure::Refused(problem)) => {
             // Who expects to be told sends no body once he is.
             if !head.headers.contains_key(EXPECT) {
@@ -60,12 +60,31 @@ pub async fn append(
     }
 }
 
+/// Appends, and counts how that ended.
+async fn counted(
+    caller: &Caller,
+    head: &Parts,
+    body: &mut Incoming,
+) -> Result<Response<Body>, Failure> {
+    let counted = caller.broker.metrics().begin(Operation::Append);
+    let committed = commit(caller, head, body).await;
+    if committed.is_ok() {
+        counted.end(Status::Ok);
+    }
+    committed
+}
+
 async fn commit(
     caller: &Caller,
     head: &Parts,
     body: &mut Incoming,
 ) -> Result<Response<Body>, Failure> {
     without_parameters(head.uri.query())?;
+    if head.headers.contains_key(CONTENT_RANGE) {
+        // RFC 9110, section 9.3.4: a part is not to be taken for the whole.
+        let text = "a PUT appends its whole body: send it without Content-Range";
+        return Err(Invalid::new(text).into());
+    }
     let journal = journal_of(head.uri.path())?.journal().clone();
     let ask = Ask { needs_primary: true, ..Ask::new(journal.clone()) };
     let resolution = caller.resolve(&ask).await?;

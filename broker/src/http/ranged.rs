@@ -3,7 +3,7 @@
 
 use super::head::{put_metadata, put_range, put_route};
 use super::range::{Asked, is_meant, tag};
-use super::{Problem, text};
+use super::{Problem, line};
 use crate::gazette::read_responses;
 use crate::server::caller::Caller;
 use crate::{Ask, Error, Resolution};
@@ -54,9 +54,8 @@ pub async fn read<B>(
 
 /// The answer to a range that is not there, with what is.
 fn unsatisfiable(stat: &Stat) -> Response<Body> {
-    let line = format!("the journal has bytes {}..{}", stat.first, stat.head);
-    let mut response = Response::new(text(line));
-    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    let text = format!("the journal has bytes {}..{}", stat.first, stat.head);
+    let mut response = line(StatusCode::RANGE_NOT_SATISFIABLE, text);
     put_range(response.headers_mut(), None, stat.head);
     response
 }
@@ -77,7 +76,7 @@ async fn bytes(
     };
     let mut responses = read_responses(caller.clone(), asked).boxed();
     let Some(ReadResponse::Metadata(metadata)) = responses.next().await.transpose()? else {
-        return Err(Error::Closing.into());
+        return Err(caller.grant.why_ended().into());
     };
     if metadata.status != Status::Ok || metadata.offset != span.begin() {
         return Ok(None);

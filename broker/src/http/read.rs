@@ -3,7 +3,7 @@
 use super::head::{CLOSE_ERROR, code_of, put_metadata, put_route};
 use super::range::Asked;
 use super::target::{ReadParameters, journal_of};
-use super::{Problem, ranged, text};
+use super::{Problem, line, ranged};
 use crate::Error;
 use crate::gazette::read_responses;
 use crate::server::caller::Caller;
@@ -35,20 +35,22 @@ pub async fn read<B>(caller: Caller, request: &Request<B>) -> Result<Response<Bo
         metadata_only: is_head,
         ..ReadRequest::new(journal.clone(), parameters.from)
     };
+    let grant = caller.grant.clone();
     let mut responses = read_responses(caller, asked).boxed();
     let Some(first) = responses.next().await.transpose()? else {
-        return Err(Error::Closing.into());
+        return Err(grant.why_ended().into());
     };
     let ReadResponse::Metadata(metadata) = first else {
         unreachable!("a read begins with metadata");
     };
     let status = metadata.status;
-    let mut response = Response::new(match status {
-        _ if is_head => Body::empty(),
-        Status::Ok => Body::new(StreamBody::new(frames(responses, metadata.offset))),
-        refused => text(refused.to_string()),
-    });
-    *response.status_mut() = code_of(status);
+    let code = code_of(status);
+    let mut response = match status {
+        Status::Ok if is_head => Response::new(Body::empty()),
+        Status::Ok => Response::new(Body::new(StreamBody::new(frames(responses, metadata.offset)))),
+        refused => line(code, refused.to_string()),
+    };
+    *response.status_mut() = code;
     let headers = response.headers_mut();
     put_metadata(headers, &metadata);
     if let Some(header) = &metadata.header {

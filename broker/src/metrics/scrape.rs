@@ -4,7 +4,7 @@ use super::process::process;
 use super::{Metrics, VALID};
 use crate::server::caller::Caller;
 use crate::{Broker, Served};
-use prometheus::{GaugeVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 use std::sync::Arc;
 
 /// Journals that are told one by one, the first by name. A server of metrics keeps each series, and
@@ -19,7 +19,7 @@ impl Metrics {
         let served = broker.all_served();
         sums(&scrape, &served);
         local(&scrape, broker);
-        stores(&scrape, broker);
+        stores(&scrape, broker, caller.is_some());
         process(&scrape);
         if let Some(caller) = caller {
             journals(&scrape, served.iter().filter(|served| caller.sees(served)));
@@ -41,6 +41,13 @@ fn labelled(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Int
     let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect(VALID);
     registry.register(Box::new(gauges.clone())).expect("each name is registered once");
     gauges
+}
+
+/// Counters by journal, of what is counted elsewhere.
+fn counted(registry: &Registry, name: &str, help: &str) -> IntCounterVec {
+    let counters = IntCounterVec::new(Opts::new(name, help), &["journal"]).expect(VALID);
+    registry.register(Box::new(counters.clone())).expect("each name is registered once");
+    counters
 }
 
 fn signed(value: u64) -> i64 {
@@ -89,9 +96,16 @@ fn local(registry: &Registry, broker: &Broker) {
     staged.with_label_values(&["disk"]).set(signed(on_disk));
 }
 
-fn stores(registry: &Registry, broker: &Broker) {
+/// Sums for everybody; the stores by name, which say where a company keeps what, for those who may
+/// list.
+fn stores(registry: &Registry, broker: &Broker, with_names: bool) {
     let health = broker.stores().health();
     put(registry, "gazette_store_active", "Stores in use.", health.len() as u64);
+    let failing = health.iter().filter(|(_, failed)| *failed > 0).count();
+    put(registry, "courant_stores_failing", "Stores whose last request failed.", failing as u64);
+    if !with_names {
+        return;
+    }
     let help = "Requests of a store that failed in a row.";
     let failures = labelled(registry, "courant_store_failures", help, &["store"]);
     for (url, failed) in health {
@@ -108,6 +122,9 @@ fn journals<'s>(registry: &Registry, served: impl Iterator<Item = &'s Arc<Served
     let unpersisted =
         gauges("courant_journal_unpersisted_bytes", "Bytes of it that no store has yet.");
     let local = gauges("courant_journal_local_bytes", "Bytes of it in local files.");
+    let counters = |name, help| counted(registry, name, help);
+    let appended = counters("gazette_append_bytes_total", "Bytes of content that it took.");
+    let read = counters("gazette_read_bytes_total", "Bytes of content that were read of it.");
     let help = "When it last grew, in seconds since 1970.";
     let opts = Opts::new("courant_journal_modified_seconds", help);
     let modified = GaugeVec::new(opts, &["journal"]).expect(VALID);
@@ -119,6 +136,8 @@ fn journals<'s>(registry: &Registry, served: impl Iterator<Item = &'s Arc<Served
         first.with_label_values(name).set(stat.first.get());
         unpersisted.with_label_values(name).set(signed(stat.head.since(stat.persisted)));
         local.with_label_values(name).set(signed(served.replica().local_len()));
+        appended.with_label_values(name).inc_by(served.traffic().appended());
+        read.with_label_values(name).inc_by(served.traffic().read());
         let since = stat.modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         modified.with_label_values(name).set(since.as_secs_f64());
     }

@@ -4,7 +4,7 @@
 //! one chunk in memory. A budget that reads wait for would stop those who take their answers in an
 //! order of their own; smaller chunks stop nobody.
 
-use crate::limits::{CHUNK, CHUNK_MIN, READ_CHUNKS_MAX};
+use crate::limits::{BATCH, CHUNK, CHUNK_MIN, READ_CHUNKS_MAX};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +29,14 @@ impl Share {
     pub fn chunk_len(&self) -> usize {
         let readers = self.0.load(Ordering::Relaxed).max(1);
         (READ_CHUNKS_MAX / readers).clamp(CHUNK_MIN, CHUNK)
+    }
+
+    /// Waits until what was read before is on its way. gRPC's encoder goes on until it has
+    /// [`BATCH`] bytes or has to wait, whether or not anybody takes them.
+    pub async fn part(&self) {
+        if self.chunk_len() < BATCH {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

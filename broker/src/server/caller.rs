@@ -98,9 +98,10 @@ impl Seats {
 }
 
 impl Caller {
-    /// [`Broker::resolve`], within the grant.
+    /// [`Broker::resolve`], within the grant: what is shown, and how long a revision is waited for.
     pub async fn resolve(&self, ask: &Ask) -> Result<Resolution, Error> {
-        self.broker.resolve(ask).await.map(|resolution| self.shown(resolution))
+        let resolution = self.within_grant(self.broker.resolve(ask)).await?;
+        Ok(self.shown(resolution))
     }
 
     /// Resolves at the revision of this moment, within the grant.
@@ -172,4 +173,21 @@ impl Stop {
 pub async fn patient<T>(words: impl Future<Output = T>) -> Result<T, Error> {
     let seconds = limits::IDLE_MAX.as_secs();
     tokio::time::timeout(limits::IDLE_MAX, words).await.map_err(|_elapsed| Error::Idle { seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::Remedy;
+
+    #[test]
+    fn a_seat_is_free_again_when_its_request_is_over() {
+        let seats = Seats::new(2);
+        let taken = [seats.take().expect("free"), seats.clone().take().expect("free")];
+        let busy = seats.take().expect_err("all are taken");
+        assert_eq!(busy.remedy(), Remedy::Later);
+        assert!(busy.to_string().contains("2 requests in flight"), "{busy}");
+        drop(taken);
+        seats.take().expect("free again");
+    }
 }

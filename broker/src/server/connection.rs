@@ -2,7 +2,7 @@
 
 use super::caller::Stop;
 use super::door::Doors;
-use super::greeting::{Protocol, protocol_of};
+use super::greeting::{Protocol, is_tls, protocol_of};
 use super::limits;
 use super::listener::Socket;
 use super::tls::{Tls, is_http2};
@@ -44,6 +44,10 @@ enum Opened {
 /// up, or said nothing for too long. A unix socket has no TLS (gazette-spec 1.1).
 async fn open(socket: Socket, tls: Option<Tls>) -> Option<Opened> {
     match (socket, tls) {
+        (socket @ Socket::Tcp(_), Some(_)) if !is_tls(&socket).await? => {
+            refuse_plain(socket).await;
+            None
+        }
         (Socket::Tcp(stream), Some(tls)) => {
             let greeted = tokio::time::timeout(limits::GREETING_MAX, tls.accept(stream)).await;
             let stream = greeted.ok()?.inspect_err(refused_handshake).ok()?;
@@ -78,8 +82,25 @@ where
 /// Tells a client for which there is no room, in words that an HTTP/1 client shows.
 pub async fn turn_away(socket: Socket) {
     let text = format!("the broker has {} connections, its limit\n", limits::CONNECTIONS_MAX);
-    let head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length";
-    let answer = format!("{head}: {}\r\n\r\n{text}", text.len());
+    hang_up(socket, "503 Service Unavailable", &text).await;
+}
+
+/// Tells a client that speaks no TLS where there must be some, as Go's servers do.
+async fn refuse_plain(socket: Socket) {
+    let text = "this port speaks TLS: use https://\n";
+    hang_up(socket, "400 Bad Request", text).await;
+}
+
+/// Answers without reading what was asked.
+async fn hang_up(socket: Socket, status: &str, text: &str) {
+    let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain");
+    let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{text}", text.len());
+    // What is there unread would break the connection off before the answer is read.
+    let mut asked = [0; 4096];
+    let _ = match &socket {
+        Socket::Tcp(stream) => stream.try_read(&mut asked),
+        Socket::Unix(stream) => stream.try_read(&mut asked),
+    };
     // The answer fits into the socket's buffer. Who does not take it gets nothing else either.
     let _ = match socket {
         Socket::Tcp(mut stream) => stream.write_all(answer.as_bytes()).await,

@@ -2,6 +2,7 @@
 
 use super::Settings;
 use super::caller::{Seats, Stop, Visitor};
+use super::intake::Intake;
 use super::operators::Operators;
 use crate::Broker;
 use crate::auth::Guard;
@@ -12,6 +13,7 @@ use crate::json::Json;
 use futures::future::BoxFuture;
 use http::header::CONTENT_TYPE;
 use http::{Request, Response, Version};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use protocol::wire::courant::courant_server::CourantServer;
@@ -20,7 +22,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tonic::body::Body;
-use tower::Service as _;
+
+type Answer = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+/// Bytes before each message of gRPC.
+const FRAMING: usize = 5;
 
 /// What all connections of a port share.
 #[derive(Debug)]
@@ -31,6 +37,7 @@ pub struct House {
     seats: Seats,
     operators: Operators,
     json: Json,
+    intake: Intake,
     message_max: usize,
     /// One check of a store at a time: they would find each other's probes.
     checking: Arc<Mutex<()>>,
@@ -39,11 +46,14 @@ pub struct House {
 impl House {
     pub fn new(broker: Broker, settings: Settings, stop: Stop) -> Arc<Self> {
         let clock = broker.config().clock.clone();
+        // With what frames a message.
+        let intake = Intake::new(settings.message_max.saturating_add(FRAMING));
         Arc::new(House {
             guard: Arc::new(Guard::new(settings.keys, clock)),
             seats: Seats::default(),
             operators: Operators::new(),
-            json: Json::new(settings.origins, settings.message_max),
+            json: Json::new(settings.origins, intake.clone()),
+            intake,
             message_max: settings.message_max,
             checking: Arc::default(),
             broker,
@@ -62,6 +72,7 @@ impl House {
             courant: CourantServer::new(courant).max_decoding_message_size(self.message_max),
             gateway: Gateway::new(visitor, self.json.clone()),
             operators: self.operators.clone(),
+            intake: self.intake.clone(),
         }
     }
 
@@ -82,12 +93,13 @@ pub struct Doors {
     courant: CourantServer<Courant>,
     gateway: Gateway,
     operators: Operators,
+    intake: Intake,
 }
 
 impl Service<Request<Incoming>> for Doors {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+    type Future = Answer;
 
     // The generated services are called directly: a router between would box each body again.
     fn call(&self, request: Request<Incoming>) -> Self::Future {
@@ -96,11 +108,47 @@ impl Service<Request<Incoming>> for Doors {
             return Box::pin(async move { Ok(gateway.answer(request).await) });
         }
         match request.uri().path().split('/').nth(1) {
-            Some("protocol.Journal") => self.gazette.clone().call(request),
-            Some("courant.v1.Courant") => self.courant.clone().call(request),
+            Some("protocol.Journal") => self.whole(self.gazette.clone(), request),
+            Some("courant.v1.Courant") => self.whole(self.courant.clone(), request),
             _ => self.operators.call(request),
         }
     }
+}
+
+impl Doors {
+    /// Hands a request to its service: one of a single message once that is there, since the
+    /// service would take it in before it asks who sends it.
+    fn whole<S>(&self, mut service: S, request: Request<Incoming>) -> Answer
+    where
+        S: tower::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>
+            + tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + Send
+            + 'static,
+        <S as tower::Service<Request<Incoming>>>::Future: Send + 'static,
+        <S as tower::Service<Request<Body>>>::Future: Send + 'static,
+    {
+        if has_many_messages(request.uri().path()) {
+            return Box::pin(service.call(request));
+        }
+        let intake = self.intake.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            match intake.take(body).await {
+                Ok(taken) => {
+                    let body = Body::new(Full::new(taken.bytes));
+                    let answered = service.call(Request::from_parts(head, body)).await;
+                    drop(taken.room);
+                    answered
+                }
+                Err(refused) => Ok(refused.into_http()),
+            }
+        })
+    }
+}
+
+/// Whether a request to this path is a stream of messages, which its service takes one by one.
+fn has_many_messages(path: &str) -> bool {
+    path.ends_with("/Append") || path.ends_with("/Replicate")
 }
 
 /// Whether it is a gRPC request: HTTP/2 with a content type that begins so, as clients write

@@ -35,6 +35,18 @@ async fn look(socket: &Socket) -> io::Result<Option<Protocol>> {
     }
 }
 
+/// Whether the client begins with TLS, as on a port of TLS it should: the first byte of a handshake
+/// record is 22 (RFC 8446, section 5.1). `None` as with [`protocol_of`].
+pub async fn is_tls(socket: &Socket) -> Option<bool> {
+    const HANDSHAKE: u8 = 22;
+    let mut first = [0];
+    let peeked = tokio::time::timeout(limits::GREETING_MAX, socket.peek(&mut first)).await;
+    match peeked.ok()?.ok()? {
+        0 => None,
+        _ => Some(first == [HANDSHAKE]),
+    }
+}
+
 /// `None` while more bytes are needed.
 fn told_by(first: &[u8]) -> Option<Protocol> {
     if !PREFACE.starts_with(first) {

@@ -28,6 +28,18 @@ pub const STREAMS_MAX: u32 = 16 << 10;
 /// head stays for hours. Those beyond are told to come again later.
 pub const REQUESTS_MAX: usize = 64 << 10;
 
+/// Bytes of requests of one message that are not complete, of all connections.
+pub const REQUESTS_LEN_MAX: usize = 256 << 20;
+
+/// Bytes of each such request that are not counted: nearly all of them are shorter.
+pub const REQUEST_FREE_LEN: usize = 4 << 10;
+
+/// How long such a request may take to come.
+pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The largest message for health and reflection, which everybody may ask.
+pub const OPERATORS_LEN_MAX: usize = 4 << 10;
+
 /// Requests that a client may cancel before they were looked at; more end the connection.
 pub const CANCELLED_MAX: usize = 1024;
 

@@ -10,6 +10,11 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 /// How a unix socket is named: `unix:///PATH`.
 const UNIX: &str = "unix://";
 
+/// Whether an address names a unix socket.
+pub fn is_unix(address: &str) -> bool {
+    address.starts_with(UNIX)
+}
+
 /// A bound port.
 #[derive(Debug)]
 pub enum Listener {

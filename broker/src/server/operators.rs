@@ -1,5 +1,6 @@
 //! The services that tools ask of any gRPC server: is it well, and what does it serve.
 
+use super::limits::OPERATORS_LEN_MAX;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -25,15 +26,18 @@ pub struct Operators {
 impl Operators {
     pub fn new() -> Self {
         let (health, health_service) = tonic_health::server::health_reporter();
+        let health_service = health_service.max_decoding_message_size(OPERATORS_LEN_MAX);
         let described = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let valid = "the descriptors are those that the wire was made from";
+        let v1 = described().build_v1().expect(valid);
+        let v1alpha = described().build_v1alpha().expect(valid);
         let routes = Routes::new(health_service)
-            .add_service(described().build_v1().expect(valid))
-            .add_service(described().build_v1alpha().expect(valid));
+            .add_service(v1.max_decoding_message_size(OPERATORS_LEN_MAX))
+            .add_service(v1alpha.max_decoding_message_size(OPERATORS_LEN_MAX));
         Operators { routes: routes.prepare(), health }
     }
 

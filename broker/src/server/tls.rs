@@ -24,6 +24,8 @@ pub enum TlsError {
     File { what: &'static str, file: PathBuf, source: pem::Error },
     #[error("no certificate in {}: expected PEM", .0.display())]
     Empty(PathBuf),
+    #[error("no private key in {}: expected PEM, not encrypted", .0.display())]
+    NoKey(PathBuf),
     #[error("the certificate of {} and its key can't be used: {source}", file.display())]
     Unusable { file: PathBuf, source: rustls::Error },
     #[error("the certificates of {} can't be trusted: {detail}", file.display())]
@@ -50,10 +52,9 @@ impl Tls {
     ) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let chain = certificates("the certificate", certificate)?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::File {
-            what: "the key",
-            file: key.to_owned(),
-            source,
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
+            pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
+            source => TlsError::File { what: "the key", file: key.to_owned(), source },
         })?;
         let unusable = |source| TlsError::Unusable { file: certificate.to_owned(), source };
         let builder = ServerConfig::builder_with_provider(provider.clone())

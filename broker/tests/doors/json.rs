@@ -77,7 +77,7 @@ async fn what_is_no_request_is_an_error() {
         ("/v1/journals/read", "{", 400, 3, "EOF"),
         ("/v1/journals/read", r#"{"jornal":"logs/one"}"#, 400, 3, "jornal"),
         ("/v1/journals/read", r#"{"journal":"x"}"#, 500, 2, "Journal: invalid length"),
-        ("/v1/journals/read", &*long, 400, 3, "length limit"),
+        ("/v1/journals/read", &*long, 400, 3, "over the limit"),
         ("/v1/journals/apply", "{}", 404, 5, "no such path"),
     ];
     for (path, body, http, grpc, text) in cases {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod expiry;
 #[path = "../http/mod.rs"]
 mod http;
 mod json;

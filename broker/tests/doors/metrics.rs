@@ -59,6 +59,9 @@ async fn series_have_gazettes_names_and_some_more() {
         ("gazette_spool_commits_total", 1.0),
         ("gazette_spool_commit_bytes_total", 5.0),
         ("gazette_spool_rollbacks_total", 0.0),
+        ("gazette_spool_rollback_bytes_total", 0.0),
+        ("gazette_append_bytes_total{journal=\"logs/app\"}", 5.0),
+        ("gazette_read_bytes_total{journal=\"logs/app\"}", 5.0),
         ("gazette_spool_persisted_total", 0.0),
         ("gazette_write_head{journal=\"logs/app\"}", 5.0),
         ("courant_journal_unpersisted_bytes{journal=\"logs/app\"}", 5.0),
@@ -115,6 +118,9 @@ async fn names_of_journals_are_for_those_who_may_list_them() {
     for (more, names) in cases {
         let found = scrape(&world, "/metrics", &more).await;
         assert_eq!(found.get("courant_journals"), Some(&2.0));
+        assert_eq!(found.get("courant_stores_failing"), Some(&0.0));
+        let failures = found.keys().any(|name| name.starts_with("courant_store_failures"));
+        assert_eq!(failures, !names.is_empty(), "{more}");
         let heads = found.keys().filter_map(|name| name.strip_prefix("gazette_write_head"));
         let expected = names.iter().map(|name| format!("{{journal=\"{name}\"}}"));
         assert_eq!(heads.collect::<Vec<_>>(), expected.collect::<Vec<_>>());

@@ -1,6 +1,8 @@
 //! Health and reflection, as tools ask any gRPC server.
 
 use crate::world::{SECRET, World, with_keys};
+use protocol::wire::gazette::journal_client::JournalClient;
+use protocol::wire::gazette::{Label, LabelSelector, LabelSet, ListRequest};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -8,6 +10,23 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ServerReflectionRequest, ServerReflectionResponse};
+
+#[tokio::test]
+async fn who_shows_no_token_fills_no_memory() {
+    let world = World::start(with_keys(SECRET)).await;
+    let channel = world.channel().await;
+    let service = "x".repeat(64 << 10);
+    let long = HealthClient::new(channel.clone()).check(HealthCheckRequest { service }).await;
+    assert_eq!(long.unwrap_err().code(), tonic::Code::OutOfRange);
+    // Case: a message over the limit of the port
+    let labels = vec![Label { name: "x".repeat(5 << 20), ..Label::default() }];
+    let include = Some(LabelSet { labels });
+    let selector = Some(LabelSelector { include, ..LabelSelector::default() });
+    let list = ListRequest { selector, ..ListRequest::default() };
+    let refused = JournalClient::new(channel).list(list).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::OutOfRange, "{refused}");
+    world.stop().await;
+}
 
 #[tokio::test]
 async fn health_is_told_without_a_token() {

@@ -47,6 +47,39 @@ async fn ranges_are_answered_with_their_true_length() {
 }
 
 #[tokio::test]
+async fn a_put_of_a_part_is_refused() {
+    let world = with_journal(b"0123456789").await;
+    let put = "Content-Range: bytes 8-11/12\r\nContent-Length: 4\r\n\r\n89ab";
+    let answer = world.ask("PUT", "/logs/app", put).await;
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.contains("without Content-Range"), "{answer:?}");
+    assert_eq!(world.ask("GET", "/logs/app", "").await.body, "0123456789");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn lines_of_text_are_said_to_be_that() {
+    let world = with_journal(b"0123456789").await;
+    // Case: what is asked for, and the status
+    let cases = [
+        ("/logs/none", "", 404),
+        ("/logs/app?offset=10", "", 416),
+        ("/logs/app", "Range: bytes=10-\r\n", 416),
+        ("/logs/app?%3Cscript%3E", "", 400),
+        ("/logs//app", "", 301),
+        ("/debug/ready", "", 200),
+        ("/debug/%3Cscript%3E", "", 404),
+    ];
+    for (target, more, status) in cases {
+        let answer = world.ask("GET", target, more).await;
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8", "{target}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{target}");
+    }
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_no_range_is_the_gateways_own_read() {
     let world = with_journal(b"0123456789").await;
     // Case: target, header, body

@@ -124,6 +124,10 @@ async fn a_client_without_tls_is_not_understood() {
     let plain = world.url.replace("https://", "http://");
     let error = Remote::new(&plain).unwrap().probe().await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error}");
+    // Whoever types http:// is told.
+    let answer = world.ask("GET", "/logs/app", "").await;
+    let expected = (400, "this port speaks TLS: use https://\n");
+    assert_eq!((answer.status, answer.body.as_str()), expected);
     // The port goes on with those who speak it.
     let connect = world.connect().with_ca_file(papers.file("ca"));
     Remote::connect(&connect).unwrap().probe().await.unwrap();
@@ -165,7 +169,8 @@ fn files_that_are_no_papers_are_named() {
         ("none", "server.key", None, "can't read the certificate from "),
         ("empty", "server.key", None, "no certificate in "),
         ("server", "none", None, "can't read the key from "),
-        ("server", "server", None, "can't read the key from "),
+        ("server", "server", None, "no private key in "),
+        ("server", "empty", None, "no private key in "),
         ("server", "client.key", None, "can't be used"),
         ("server", "server.key", Some("empty"), "no certificate in "),
         ("server", "server.key", Some("none"), "can't read the client CA from "),

@@ -1,4 +1,5 @@
-//! Row 19: a broker with many journals and many stored fragments, against one with a single journal.
+//! Row 19: a broker with many journals and many stored fragments, against one with a single
+//! journal.
 
 use crate::Scale;
 use crate::machine;

@@ -189,6 +189,11 @@ impl Broker {
         let _ = closing.wait_for(|is_closing| *is_closing).await;
     }
 
+    /// Whether appends are refused because the local budget is used up.
+    pub fn is_over_budget(&self) -> bool {
+        self.shared.data.is_over_budget()
+    }
+
     /// A journal by its name, if it exists.
     pub fn served(&self, journal: &Journal) -> Option<Arc<Served>> {
         self.served_map().get(journal).cloned()

@@ -91,7 +91,17 @@ fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<()
             data.shrink()?;
         }
     }
-    data.set_over_budget(over_budget(data) > 0);
+    let over = over_budget(data);
+    if data.set_over_budget(over > 0) != (over > 0) {
+        match over {
+            0 => tracing::info!("appends go on: local bytes are within the budget again"),
+            over => tracing::warn!(
+                over,
+                "appends get ENOSPC: the local budget is full of bytes \
+                                   that no store has, or that are open"
+            ),
+        }
+    }
     Ok(())
 }
 

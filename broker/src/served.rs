@@ -10,7 +10,7 @@ use index::{Located, Policy, Replica};
 use protocol::{Codec, Fragment, Journal, Life, Offset, Span, Sum};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 /// How old the copy of a ledger may be by which fragments are shown. What is readable is asked
@@ -148,6 +148,15 @@ impl Served {
         self.readable_from(trimmed).unwrap_or_else(|| self.replica.head())
     }
 
+    /// The time of the last append; of one that was made elsewhere, when its fragment was stored.
+    fn modified(&self) -> SystemTime {
+        let modified = self.replica.modified();
+        match self.stored.last_stored() {
+            Some(stored) if modified == UNIX_EPOCH => stored,
+            _ => modified,
+        }
+    }
+
     /// What the journal is at this moment.
     pub fn stat(&self) -> Stat {
         let entry = self.entry();
@@ -162,7 +171,7 @@ impl Served {
             head,
             synced: synced.min(head),
             persisted: persisted.min(head),
-            modified: self.replica.modified(),
+            modified: self.modified(),
             create_revision: entry.create_revision,
             mod_revision: entry.mod_revision,
             content_type: spec.content_type().map(str::to_owned),

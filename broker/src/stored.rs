@@ -16,7 +16,7 @@ use protocol::{Fragment, Offset, Span, Sum};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -108,6 +108,12 @@ impl Stored {
 
     pub fn fragments(&self) -> u64 {
         self.state().cover.len() as u64
+    }
+
+    /// When the fragment that ends furthest was stored.
+    pub fn last_stored(&self) -> Option<SystemTime> {
+        let mod_time = self.state().cover.last()?.mod_time;
+        Some(UNIX_EPOCH + Duration::from_secs(u64::try_from(mod_time).ok()?))
     }
 
     /// Whether a store has all of a span, as far as its last listing tells.

@@ -48,6 +48,7 @@ async fn a_journal_without_stores_is_bounded_by_the_local_budget() {
     };
     assert!(matches!(refused, Error::NoSpace(..)), "{refused}");
     assert!(taken >= 4, "a budget of 1 MiB takes four times 256 KiB, and took {taken}");
+    assert!(world.broker.is_over_budget(), "the status tells why");
     // What is there stays, whole.
     let content = world.read("a/journal", 0).await.expect("it is local");
     assert_eq!(content.len(), taken * (256 << 10));

@@ -39,6 +39,8 @@ pub enum Error {
     Nested(String, String),
     #[error("{0} holds damage, listed above: what is damaged reads as an error, the rest is whole")]
     Damage(String),
+    #[error("{0} could not be verified whole: the lines above say what was found")]
+    Findings(String),
     #[error("{1}: apply {0} changes in several transactions, with --max-txn-size 128")]
     TooManyChanges(usize, protocol::Invalid),
     /// The file that was to be edited.
@@ -118,6 +120,15 @@ pub fn line(error: &Error) -> String {
 fn advice(error: &client::Error) -> Option<String> {
     use client::Error as E;
     Some(match error {
+        E::Unreachable(cause)
+            if cause.contains("ertificate") || cause.contains("UnknownIssuer") =>
+        {
+            "--broker.trusted-ca-file says whom to trust, --broker.cert-file shows one of yours"
+                .into()
+        }
+        E::Unreachable(cause) if cause.contains("corrupt message") => {
+            "does it speak TLS? http:// is without".into()
+        }
         E::Unreachable(_) => {
             "is a broker running there? courant up starts one, --broker.address names another"
                 .into()
@@ -151,7 +162,15 @@ mod tests {
     fn an_error_is_one_line_with_a_remedy() {
         let journal: Journal = "local/log".parse().expect("valid");
         // Case: the error, and what its line says
-        let cases: [(Error, &[&str]); 5] = [
+        let cases: [(Error, &[&str]); 7] = [
+            (
+                client::Error::Unreachable("invalid peer certificate: UnknownIssuer".into()).into(),
+                &["--broker.trusted-ca-file"],
+            ),
+            (
+                client::Error::Unreachable("received corrupt message".into()).into(),
+                &["http:// is without"],
+            ),
             (
                 client::Error::Unreachable("http://h:1: refused".into()).into(),
                 &["http://h:1", "--broker.address"],

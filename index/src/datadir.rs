@@ -418,9 +418,14 @@ impl DataDir {
         self.shared.log.prepare_spare()
     }
 
+    /// Says whether appends are refused because the budget is used up. What was said before.
+    pub fn set_over_budget(&self, is_over: bool) -> bool {
+        self.shared.over_budget.swap(is_over, Ordering::Relaxed)
+    }
+
     /// Whether appends are refused because the budget is used up.
-    pub fn set_over_budget(&self, is_over: bool) {
-        self.shared.over_budget.store(is_over, Ordering::Relaxed);
+    pub fn is_over_budget(&self) -> bool {
+        self.shared.over_budget.load(Ordering::Relaxed)
     }
 
     /// Gives idle room back: the disk is full.

@@ -28,6 +28,7 @@ pub fn status(broker: &Broker) -> Value {
         "is_closing": broker.is_closing(),
         "journals": served.len(),
         "bytes": bytes(&served),
+        "is_over_budget": broker.is_over_budget(),
         "unfinished_appends": { "bytes_in_memory": in_memory, "bytes_on_disk": on_disk },
         "stores": broker.stores().health().into_iter().map(store).collect::<Vec<_>>(),
         "attention": attention(&served),

@@ -82,7 +82,7 @@ impl Fsck {
         output::print(&report.end()?)?;
         match report.is_clean() {
             true => Ok(()),
-            false => Err(Error::Damage(source.name())),
+            false => Err(Error::Findings(source.name())),
         }
     }
 

@@ -18,6 +18,7 @@ const OPEN_FILES_MAX: Duration = Duration::from_secs(1);
 
 /// How a mount shows journals.
 #[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Mount")]
 pub struct MountFlags {
     /// What file names are appended to: the file `x` is the journal PREFIXx [default: local/, and
     /// nothing for a bucket].

@@ -69,6 +69,9 @@ fn readable(status: &Value) -> String {
     let unfinished = &status["unfinished_appends"];
     row("unfinished appends, memory", bytes_of(&unfinished["bytes_in_memory"]));
     row("unfinished appends, disk", bytes_of(&unfinished["bytes_on_disk"]));
+    if status["is_over_budget"] == true {
+        row("local budget", "used up: appends get ENOSPC".to_owned());
+    }
     if status["is_closing"] == true {
         row("state", "ending".to_owned());
     }

@@ -19,7 +19,7 @@ Examples:
 Then, in another shell:
   echo hello >> journals/log
   tail -c +1 -f journals/log
-  curl -T big.csv http://127.0.0.1:8080/local/big.csv
+  echo more | curl -T - http://127.0.0.1:8080/local/log
   curl 'http://127.0.0.1:8080/local/log?offset=0&block=true'
 
 SIGINT or SIGTERM ends it: appends in flight are finished, all is synced, the mount goes. The same

@@ -11,6 +11,7 @@ use protocol::wire::courant::{
 };
 use protocol::wire::gazette;
 use protocol::{Invalid, Journal, JournalSpec};
+use tonic::{Code, Response};
 
 /// How journals whose names begin with a prefix are created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +63,14 @@ impl Remote {
         self.expect_courant("has no status").await?;
         let mut client = self.door().courant();
         let request = StatusRequest { journal: journal.to_string() };
-        Ok(self.door().ask(client.status(request)).await?.json)
+        let asked = async {
+            match client.status(request).await {
+                Err(status) if status.code() == Code::NotFound => Ok(Response::new(None)),
+                answer => answer.map(|answer| answer.map(Some)),
+            }
+        };
+        let answer = self.door().ask(asked).await?;
+        Ok(answer.ok_or_else(|| Error::NotFound(journal.clone()))?.json)
     }
 
     /// Refuses what a Gazette broker has no request for.

@@ -99,7 +99,11 @@ fn each_kind_of_damage_is_named() {
             }
             Some(expected) => {
                 assert!(lines.iter().any(|line| line.contains(expected)), "{damage}: {text}");
-                assert!(ran.refusal(1).contains("holds damage"), "{damage}: {}", ran.stderr);
+                assert!(
+                    ran.refusal(1).contains("could not be verified whole"),
+                    "{damage}: {}",
+                    ran.stderr
+                );
                 let is_moved = damage.starts_with("mv $F");
                 assert_eq!(lines.len(), if is_moved { 3 } else { 2 }, "{damage}: {text}");
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use tests::patience::until;
 use tests::running::Running;
 use tests::shell::{self, Ran, cat};
-use tests::world::Up;
+use tests::world::{Up, journals};
 
 /// A line of bash with two files as `$1` and `$2`.
 #[track_caller]
@@ -270,4 +270,23 @@ fn what_is_no_file_or_directory_is_refused() {
         assert!(ran.stderr.contains("Operation not permitted"), "{line}: {}", ran.stderr);
     }
     assert_eq!(up.bash("ls -A; cat log", &[]).ok().text(), "log\none");
+}
+
+#[test]
+fn a_file_of_stored_bytes_alone_has_the_time_of_its_last_fragment() {
+    let up = Up::start();
+    let specs = up.data().with_file_name("specs.yaml");
+    let spec = "- {name: local/log, replication: 1, fragment: {length: 1024, refresh_interval: 1s, \
+                compression_codec: NONE, stores: ['file:///']}}\n";
+    std::fs::write(&specs, spec).unwrap();
+    let apply = || journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    apply();
+    up.bash("head -c 1024 /dev/zero >> log", &[]).ok();
+    let persisted = "getfattr --only-values -n user.courant.persisted log";
+    until("it is stored", || up.bash(persisted, &[]).text() == "1024");
+    journals(&up, &["delete", "--yes", "local/log"]).ok();
+    apply();
+    until("its store is listed", || up.bash("stat -c %s log", &[]).text() == "1024");
+    let is_of_today = "test $(( $(date +%s) - $(stat -c %Y log) )) -lt 86400";
+    assert_eq!(up.bash(is_of_today, &[]).code, Some(0), "{}", up.bash("ls -l log", &[]).text());
 }

@@ -7,4 +7,6 @@ import pty
 import sys
 
 os.environ["TERM"] = "dumb"
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], stdin_read=lambda fd: os.read(fd, 1))))
+# It dies with this one: less takes no notice of a terminal that is gone, and spins.
+command = ["setpriv", "--pdeathsig", "KILL", *sys.argv[1:]]
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(command, stdin_read=lambda fd: os.read(fd, 1))))

@@ -3,11 +3,16 @@
 //! A broker that stands alone is the one member of every route, and its primary. Where a request
 //! waits for a revision it waits for as long as its caller does.
 
-use crate::{Broker, Error, Served};
+use crate::{Broker, Error, Served, limits};
 use cluster::Entry;
 use protocol::request::{AppendRequest, FragmentsRequest, ReadRequest};
 use protocol::{Etcd, Header, Journal, ProcessId, Route, Status, SuspendLevel};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// How often one looks whether a journal that is to be opened was deleted instead.
+const OPENING_LOOK: Duration = Duration::from_millis(20);
 
 /// A request, as far as resolution is concerned.
 #[derive(Debug, Clone)]
@@ -109,7 +114,33 @@ impl Broker {
         if self.shared.keys.revision() < revision {
             self.shared.keys.wait_for(revision).await?;
         }
-        Ok(self.resolve_now(&ask.journal))
+        let resolution = self.resolve_now(&ask.journal);
+        if resolution.served.is_none() && self.shared.keys.get(&ask.journal).is_some() {
+            Box::pin(self.opened(&ask.journal)).await;
+            return Ok(self.resolve_now(&ask.journal));
+        }
+        Ok(resolution)
+    }
+
+    /// Waits, but not for long, for a journal that the key space has and that is not served yet: a
+    /// list shows it already, and whoever follows the list asks for it at once.
+    async fn opened(&self, journal: &Journal) {
+        let mut census = self.census();
+        let is_opening =
+            || self.served(journal).is_none() && self.shared.keys.get(journal).is_some();
+        let opened = async {
+            while is_opening() {
+                tokio::select! {
+                    biased;
+                    () = self.closed() => return,
+                    _ = census.changed() => {}
+                    // One that is being deleted instead is not told by the census.
+                    () = sleep(OPENING_LOOK) => {}
+                }
+            }
+        };
+        // What is not there by then is told as missing.
+        let _ = timeout(limits::LISTING_WAIT, opened).await;
     }
 
     fn check_misrouted(&self, header: &Header) -> Result<(), Error> {

@@ -329,3 +329,27 @@ async fn a_store_is_tried() {
     assert_eq!(error.unwrap_err().code(), Code::Unimplemented);
     world.stop().await;
 }
+
+/// Who follows a list asks at once for what is new.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_list_shows_is_there_to_be_read() {
+    let world = World::start().await;
+    let mut client = world.gazette().await;
+    let watch = ListRequest { watch: true, ..ListRequest::default() };
+    let mut stream = client.list(watch).await.unwrap().into_inner();
+    snapshot(&mut stream).await;
+    for number in 0..40 {
+        let name = format!("logs/new-{number}");
+        let mut applier = world.gazette().await;
+        let change = Change { upsert: Some(spec(&name)), ..Change::default() };
+        let request = ApplyRequest { changes: vec![change] };
+        let applied = tokio::spawn(async move { applier.apply(request).await });
+        while !snapshot(&mut stream).await.1.contains(&name) {}
+        let read = ReadRequest { journal: name, ..ReadRequest::default() };
+        let mut read = client.read(read).await.unwrap().into_inner();
+        let first = read.message().await.unwrap().unwrap();
+        assert_eq!(first.status(), Status::OffsetNotYetAvailable, "journal {number}");
+        applied.await.unwrap().unwrap();
+    }
+    world.stop().await;
+}

@@ -279,11 +279,16 @@ impl Held {
     /// append says so.
     pub async fn synced(mut self) -> Result<Synced, Error> {
         let target = &self.staged.0.target;
-        check::registers(target, &self.turn)?;
-        if ahead::is_behind(target, &self.turn) {
+        let (is_behind, suspends) =
+            (ahead::is_behind(target, &self.turn), target.terms.suspend.suspends());
+        if is_behind || suspends {
+            // What follows changes the journal, and comes before its registers are checked.
+            check::registers(target, &self.turn)?;
+        }
+        if is_behind {
             Box::pin(ahead::follow(target, &mut self.turn)).await?;
         }
-        if target.terms.suspend.suspends() {
+        if suspends {
             Box::pin(suspend::suspend(target, &self.turn)).await?;
         }
         Ok(Synced { held: self })

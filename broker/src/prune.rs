@@ -5,7 +5,7 @@
 
 use crate::retain::{keep_from, too_old, trim};
 use crate::{Broker, Error, Served};
-use protocol::{Fragment, Journal, Offset, Status};
+use protocol::{Fragment, Journal, Offset};
 use std::sync::Arc;
 
 /// What a prune deleted, or would delete.
@@ -25,10 +25,7 @@ impl Broker {
     /// Fails where the stores can't be listed, or a mount reads the journal's file directly: its
     /// bytes can't be freed then.
     pub async fn prune(&self, journal: &Journal, dry_run: bool) -> Result<Pruned, Error> {
-        let served = self.served(journal).ok_or_else(|| Error::Unresolved {
-            journal: journal.clone(),
-            status: Status::JournalNotFound,
-        })?;
+        let served = self.served(journal).ok_or_else(|| self.not_found(journal))?;
         self.wait_listed(&served).await?;
         check(&served)?;
         let retention = served.entry().spec.fragment.retention;
@@ -44,10 +41,7 @@ impl Broker {
             return Ok(Pruned { fragments, first: served.stat().first.max(below) });
         }
         trim(self, &served, below).await?;
-        for fragment in &fragments {
-            self.shared.stores.get(&fragment.backing_store)?.delete(fragment).await?;
-            served.stored().remove(fragment.span);
-        }
+        self.delete_objects(&served, &fragments).await?;
         Ok(Pruned { fragments, first: served.stat().first })
     }
 
@@ -58,13 +52,8 @@ impl Broker {
         below: Offset,
         keep_from: i64,
     ) -> Result<Vec<Fragment>, Error> {
-        let mut found = Vec::new();
-        for url in &served.entry().spec.fragment.stores {
-            let listed = self.shared.stores.get(url)?.list(served.journal()).await?;
-            let goes =
-                |fragment: &Fragment| fragment.end() <= below && fragment.mod_time < keep_from;
-            found.extend(listed.into_iter().filter(goes));
-        }
+        let mut found = self.list_objects(served).await?;
+        found.retain(|fragment| fragment.end() <= below && fragment.mod_time < keep_from);
         found.sort_by_key(|fragment| fragment.span);
         Ok(found)
     }

@@ -48,11 +48,7 @@ async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
     let old = too_old(served.stored().all(), keep_from, served.replica().persisted());
     let Some(last) = old.last() else { return Ok(()) };
     trim(broker, served, last.end()).await?;
-    for fragment in &old {
-        broker.shared.stores.get(&fragment.backing_store)?.delete(fragment).await?;
-        served.stored().remove(fragment.span);
-    }
-    Ok(())
+    broker.delete_objects(served, &old).await
 }
 
 /// The time, in Unix seconds, from which what was stored is kept.

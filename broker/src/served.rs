@@ -150,10 +150,9 @@ impl Served {
 
     /// The time of the last append; of one that was made elsewhere, when its fragment was stored.
     fn modified(&self) -> SystemTime {
-        let modified = self.replica.modified();
-        match self.stored.last_stored() {
-            Some(stored) if modified == UNIX_EPOCH => stored,
-            _ => modified,
+        match self.replica.modified() {
+            UNIX_EPOCH => self.stored.last_stored().unwrap_or(UNIX_EPOCH),
+            modified => modified,
         }
     }
 

@@ -72,7 +72,7 @@ impl Broker {
         self.shared.keys.propose(journal).map(drop)
     }
 
-    fn not_found(&self, journal: &Journal) -> Error {
+    pub(crate) fn not_found(&self, journal: &Journal) -> Error {
         let status = protocol::Status::JournalNotFound;
         Error::Unresolved { journal: journal.clone(), status }
     }
@@ -136,7 +136,11 @@ impl Broker {
         }
         match purge {
             Purge::Keep => Ok(Deleted::default()),
-            Purge::Objects => self.delete_objects(&served).await,
+            Purge::Objects => {
+                let fragments = self.list_objects(&served).await?;
+                self.delete_objects(&served, &fragments).await?;
+                Ok(Deleted { fragments })
+            }
         }
     }
 
@@ -232,7 +236,8 @@ impl Broker {
         Ok(())
     }
 
-    async fn list_objects(&self, served: &Served) -> Result<Vec<Fragment>, Error> {
+    /// The objects of a journal in all of its stores, whether they cover it or not.
+    pub(crate) async fn list_objects(&self, served: &Served) -> Result<Vec<Fragment>, Error> {
         let mut found = Vec::new();
         for url in &served.entry().spec.fragment.stores {
             found.extend(self.shared.stores.get(url)?.list(served.journal()).await?);
@@ -240,11 +245,16 @@ impl Broker {
         Ok(found)
     }
 
-    async fn delete_objects(&self, served: &Served) -> Result<Deleted, Error> {
-        let fragments = self.list_objects(served).await?;
-        for fragment in &fragments {
-            self.shared.stores.get(&fragment.backing_store)?.delete(fragment).await?;
+    /// Deletes objects of a journal, in this order. Its index has them no longer.
+    pub(crate) async fn delete_objects(
+        &self,
+        served: &Served,
+        objects: &[Fragment],
+    ) -> Result<(), Error> {
+        for object in objects {
+            self.shared.stores.get(&object.backing_store)?.delete(object).await?;
+            served.stored().remove(object.span);
         }
-        Ok(Deleted { fragments })
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Broker, Served};
 use client::Durability;
 use index::Recovered;
-use protocol::Span;
+use protocol::{Journal, Span};
 use serde_json::{Value, json};
 
 /// Journals that are named one by one; of more, only their number is told.
@@ -100,16 +100,14 @@ fn attention(served: &[std::sync::Arc<Served>]) -> Value {
 }
 
 fn recovered(recovered: &Recovered) -> Value {
-    let spans = |spans: &[(protocol::Journal, protocol::Span)]| -> Vec<Value> {
+    let spans = |spans: &[(Journal, Span)]| -> Vec<Value> {
         let shown = spans.iter().take(NAMED_MAX);
-        let span = |(journal, span): &(protocol::Journal, protocol::Span)| {
-            json!({
-                "journal": journal.as_str(),
-                "begin": span.begin().get(),
-                "end": span.end().get(),
-            })
+        let named = |(journal, at): &(Journal, Span)| {
+            let mut told = span(*at);
+            told["journal"] = journal.as_str().into();
+            told
         };
-        shown.map(span).collect()
+        shown.map(named).collect()
     };
     json!({
         "was_clean_stop": recovered.is_clean,

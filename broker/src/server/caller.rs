@@ -36,8 +36,8 @@ impl Visitor {
     ) -> Result<Caller, Error> {
         let grant = self.guard.check(authorization, needed)?;
         let seat = self.seats.take()?;
-        let Visitor { broker, connection, stop, .. } = self.clone();
-        Ok(Caller { broker, connection, stop, grant, seat })
+        let (broker, connection) = (self.broker.clone(), self.connection.clone());
+        Ok(Caller { broker, connection, stop: self.stop.clone(), grant, seat })
     }
 
     /// What the broker counts, as text, with the journals of who may list them.

@@ -8,12 +8,13 @@ pub const RESERVED: [&str; 2] = [".courant", ".journal"];
 /// Temporary files of programs that replace a file by rename, as [`Pattern`](crate::Pattern)s of
 /// the last component. A journal can't be replaced, so they shall fail at their first step. A
 /// broker refuses them unless its templates say otherwise.
-pub const TEMPORARY: [&str; 7] = [
-    ".*.??????", // rsync without --inplace
-    "sed??????", // sed -i
-    "*.tmp",     // many
-    "*~",        // backups of vim and Emacs
-    ".*.sw?",    // swap files of vim
-    "4913",      // vim tries whether it may write in the directory
-    ".#*",       // locks of Emacs
+pub const TEMPORARY: [&str; 8] = [
+    ".*.??????",     // rsync without --inplace
+    "sed??????",     // sed -i
+    "*.gawk.??????", // gawk -i inplace
+    "*.tmp",         // many
+    "*~",            // backups of vim and Emacs
+    ".*.sw?",        // swap files of vim
+    "4913",          // vim tries whether it may write in the directory
+    ".#*",           // locks of Emacs
 ];

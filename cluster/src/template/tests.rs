@@ -65,6 +65,7 @@ fn names_of_temporary_files_are_refused() {
     for (name, pattern) in [
         ("a/.app.log.AbC123", Some(".*.??????")),
         ("a/sedAbC123", Some("sed??????")),
+        ("a/app.log.gawk.AbC123", Some("*.gawk.??????")),
         ("a/app.log.tmp", Some("*.tmp")),
         ("a/app.log%7E", Some("*~")),
         ("a/.app.log.swp", Some(".*.sw?")),

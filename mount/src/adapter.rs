@@ -251,10 +251,11 @@ impl fuser::Filesystem for Adapter {
     ) {
         let parent = NodeId(parent.0);
         let creating = self.fs.create(parent, name.as_bytes(), flags(raw), caller(request));
+        let flags = opener::direct(self.opener.closes());
         self.answers.answer(request, creating, move |answer| match answer {
             Ok((found, handle)) => {
                 let handle = FileHandle(handle.0);
-                reply.created(&TTL, &entry(&found), GENERATION, handle, opener::direct());
+                reply.created(&TTL, &entry(&found), GENERATION, handle, flags);
             }
             Err(error) => reply.error(errno(&error)),
         });
@@ -314,13 +315,13 @@ impl fuser::Filesystem for Adapter {
 
     fn flush(
         &self,
-        _request: &Request,
+        request: &Request,
         _node: INodeNo,
         handle: FileHandle,
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        empty(reply)(self.fs.flush(HandleId(handle.0)));
+        self.answers.answer(request, self.fs.flush(HandleId(handle.0)), empty(reply));
     }
 
     fn release(
@@ -336,7 +337,9 @@ impl fuser::Filesystem for Adapter {
         let handle = HandleId(handle.0);
         self.polls.release(handle);
         self.opener.release(handle);
-        self.fs.release(handle);
+        // Nobody waits for a RELEASE, so it is answered before what was left to it.
+        let closing = self.fs.release(handle);
+        closing.map(|closing| self.answers.runtime().spawn(closing));
         reply.ok();
     }
 
@@ -388,7 +391,8 @@ impl fuser::Filesystem for Adapter {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.fs.release(HandleId(handle.0));
+        // A directory leaves nothing to its close.
+        drop(self.fs.release(HandleId(handle.0)));
         reply.ok();
     }
 

@@ -4,8 +4,8 @@
 //! for; else the parked reply goes with a task (`answer`). `adapter` is fuser's
 //! trait, `opener` and `backing` give it files that it reads itself, `pages` is its page cache,
 //! `hold` and `watch` keep those who wait for growth and let them go, `session` is a mount from its
-//! start to its end. [`mountpoint`] is the directory that is mounted on, [`proc`] what /proc tells
-//! of callers.
+//! start to its end; `notify` raises inotify events. [`mountpoint`] is the directory that is
+//! mounted on, [`proc`] what /proc tells of callers.
 
 mod adapter;
 mod answer;
@@ -14,6 +14,7 @@ mod backing;
 mod convert;
 mod hold;
 pub mod mountpoint;
+mod notify;
 mod opener;
 mod pages;
 mod polls;
@@ -22,4 +23,5 @@ mod replies;
 mod session;
 mod watch;
 
+pub use notify::run_helper as run_notify_helper;
 pub use session::{Error, MountHandle, Settings, serve, stack_depth};

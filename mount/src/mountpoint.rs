@@ -6,28 +6,29 @@
 
 pub mod table;
 
+mod attached;
+mod fusermount;
 mod probe;
 
+pub use attached::Attached;
+
+use attached::detach;
 use probe::Daemon;
-use rustix::fs::{major, minor};
-use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags};
-use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use table::{Mount, Table};
 
 /// The file system type of a mount of ours, as /proc/self/mountinfo shows it.
 pub const KIND: &str = "fuse.courant";
 
-/// The FUSE device and its number (Documentation/admin-guide/devices.txt of the kernel).
-const DEVICE: &str = "/dev/fuse";
-const DEVICE_NUMBER: (u32, u32) = (10, 229);
+/// Where a mount tells of itself.
+const STATUS: &str = ".courant/status";
+
+/// What /proc/mounts shows as the source of a mount that says nothing better.
+const SOURCE: &str = "courant";
 
 /// How long a mount of ours that is found at the mount point may take to say that it lives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
@@ -49,6 +50,13 @@ pub enum Error {
     Device(io::Error),
     #[error("mounting on {0} needs root (the capability CAP_SYS_ADMIN)")]
     NotRoot(PathBuf),
+    #[error(
+        "mounting as another user than root needs fusermount3: install it (the package fuse3), or \
+         run as root"
+    )]
+    NoFusermount,
+    #[error("fusermount3 can't {attempt} {path}: {complaint}")]
+    Fusermount { attempt: &'static str, path: PathBuf, complaint: String },
     #[error("mount point {0} is not a directory")]
     NotDirectory(PathBuf),
     #[error("mount point {0} is not empty: it holds {1}")]
@@ -57,6 +65,10 @@ pub enum Error {
     AlreadyMounted(PathBuf),
     #[error("{0} is mounted by a courant that does not answer: end it, or run courant umount {0}")]
     Silent(PathBuf),
+    #[error("the courant that served {0} is gone: start it again, or run courant umount {0}")]
+    Dead(PathBuf),
+    #[error("{0} tells nothing of itself: who mounted it, or root, may ask")]
+    Untold(PathBuf),
     #[error("{0} is not mounted")]
     NotMounted(PathBuf),
     #[error("{0} is a mount of type {1}, not one of courant")]
@@ -69,6 +81,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct MountPoint {
     path: PathBuf,
+    source: String,
 }
 
 impl MountPoint {
@@ -79,7 +92,7 @@ impl MountPoint {
         clear_stale(&path)?;
         make_directory(&path)?;
         require_empty(&path)?;
-        Ok(MountPoint { path })
+        Ok(MountPoint { path, source: SOURCE.to_owned() })
     }
 
     /// Where it is: absolute, without symbolic links.
@@ -87,61 +100,17 @@ impl MountPoint {
         &self.path
     }
 
+    /// The same, with what /proc/mounts shows as the mount's source: an address or a path, of which
+    /// what might be secret is left out.
+    #[must_use]
+    pub fn showing(self, source: &str) -> MountPoint {
+        MountPoint { source: shown(source), ..self }
+    }
+
     /// Mounts, and returns the connection to the kernel, which must be served at once: until INIT
-    /// is answered whoever looks into the mount waits.
+    /// is answered whoever looks into the mount waits. Who is not root needs fusermount3(1) for it.
     pub fn attach(self) -> Result<(OwnedFd, Attached), Error> {
-        let device = open_device()?;
-        let table =
-            Table::open().map_err(|cause| system("open", Path::new(table::TABLE), cause))?;
-        let options = mount_options(&device, rustix::process::geteuid().is_root());
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        rustix::mount::mount("courant", &self.path, KIND, flags, options.as_c_str())
-            .map_err(|errno| mount_failed(&self.path, errno))?;
-        let mnt_id = match top_of(&table, &self.path)? {
-            Some(mount) => mount.id,
-            None => return Err(Error::NotMounted(self.path)),
-        };
-        Ok((device.into(), Attached { path: self.path, mnt_id, table: Arc::new(table) }))
-    }
-}
-
-/// A mount of ours in place. It is detached when dropped: handles that are open live on until they
-/// are closed, so the parked replies are answered before.
-#[derive(Debug)]
-pub struct Attached {
-    path: PathBuf,
-    mnt_id: u64,
-    table: Arc<Table>,
-}
-
-impl Attached {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The mount's number in this mount namespace, as `/proc/PID/fdinfo/FD` tells it of a file.
-    pub fn mnt_id(&self) -> u64 {
-        self.mnt_id
-    }
-
-    /// The mount table, open.
-    pub fn table(&self) -> Arc<Table> {
-        self.table.clone()
-    }
-}
-
-impl Drop for Attached {
-    fn drop(&mut self) {
-        // Somebody may have unmounted it already, or mounted another one here.
-        match top_of(&self.table, &self.path) {
-            Ok(Some(mount)) if mount.id == self.mnt_id => {
-                if let Err(error) = detach(&self.path) {
-                    tracing::warn!(%error, "the mount stays");
-                }
-            }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "the mount may stay"),
-        }
+        Attached::attach(&self.path, &self.source)
     }
 }
 
@@ -152,6 +121,27 @@ pub fn unmount(path: &Path) -> Result<(), Error> {
         None => Err(Error::NotMounted(path)),
         Some(mount) if mount.kind != KIND => Err(Error::Foreign(path, mount.kind)),
         Some(_) => detach(&path),
+    }
+}
+
+/// The mounts of ours that this process sees, uppermost or not.
+pub fn mounts() -> Result<Vec<Mount>, Error> {
+    let mut mounts =
+        table::read().map_err(|cause| system("read", Path::new(table::TABLE), cause))?;
+    mounts.retain(|mount| mount.kind == KIND);
+    Ok(mounts)
+}
+
+/// What the daemon of the mount at `point` says of it: the text of `.courant/status`. It is asked
+/// by another process and for a few seconds, so that one which is stuck keeps nobody.
+pub fn status(point: &Path) -> Result<String, Error> {
+    let file = point.join(STATUS);
+    let told = probe::read(&file, ANSWER_LIMIT).map_err(|cause| system("ask", point, cause))?;
+    match told {
+        Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        Err(Daemon::Dead) => Err(Error::Dead(point.into())),
+        Err(Daemon::Silent) => Err(Error::Silent(point.into())),
+        Err(Daemon::Lives) => Err(Error::Untold(point.into())),
     }
 }
 
@@ -218,52 +208,14 @@ fn require_empty(path: &Path) -> Result<(), Error> {
     }
 }
 
-fn open_device() -> Result<File, Error> {
-    let device = OpenOptions::new().read(true).write(true).open(DEVICE).map_err(|cause| {
-        match cause.kind() {
-            io::ErrorKind::NotFound => Error::NoDevice,
-            // ENODEV, ENXIO: the node is there, the module is not.
-            _ if matches!(Errno::from_io_error(&cause), Some(Errno::NODEV | Errno::NXIO)) => {
-                Error::NoDevice
-            }
-            _ => Error::Device(cause),
-        }
-    })?;
-    let found = device.metadata().map_err(Error::Device)?;
-    let number = (major(found.rdev()), minor(found.rdev()));
-    if found.file_type().is_char_device() && number == DEVICE_NUMBER {
-        Ok(device)
-    } else {
-        Err(Error::WrongDevice)
-    }
-}
-
-/// The options of mount(2) (fs/fuse/inode.c of the kernel, `fuse_fs_parameters`). `rootmode` gives
-/// the root's type alone: its permissions come by GETATTR.
-fn mount_options(device: &File, for_everybody: bool) -> CString {
-    let options = format!(
-        "fd={},rootmode=40000,user_id={},group_id={},default_permissions{}",
-        device.as_raw_fd(),
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-        if for_everybody { ",allow_other" } else { "" },
-    );
-    CString::new(options).expect("numbers and option names hold no NUL")
-}
-
-fn mount_failed(path: &Path, errno: Errno) -> Error {
-    match errno {
-        Errno::PERM => Error::NotRoot(path.into()),
-        _ => system("mount on", path, errno.into()),
-    }
-}
-
-fn detach(path: &Path) -> Result<(), Error> {
-    let flags = UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
-    rustix::mount::unmount(path, flags).map_err(|errno| match errno {
-        Errno::PERM => Error::NotRoot(path.into()),
-        _ => system("unmount", path, errno.into()),
-    })
+/// A URL without the parts that may hold a password or a token: all before `@` in its authority,
+/// and its query and fragment.
+fn shown(source: &str) -> String {
+    let source = source.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
+    let authority = rest.find('/').unwrap_or(rest.len());
+    let from = rest[..authority].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[from..])
 }
 
 /// The mount that a look-up of `path` ends in, if one is right there.

@@ -21,17 +21,25 @@ impl Opener {
     pub fn reply(&self, opened: Opened, caller: Caller, reply: ReplyOpen) {
         let handle = FileHandle(opened.handle.0);
         let Way::Passthrough { node, file, direct: is_direct } = opened.way else {
-            return reply.opened(handle, direct());
+            return reply.opened(handle, direct(self.closes()));
         };
         let register = || reply.open_backing(&*file);
         match self.backings.open(node, opened.handle, register) {
-            Ok(backing) => reply.opened_passthrough(handle, passthrough(is_direct), &backing),
+            Ok(backing) => {
+                let flags = passthrough(is_direct, self.closes());
+                reply.opened_passthrough(handle, flags, &backing);
+            }
             Err(error) => {
                 self.passthrough_failed(&error);
                 self.fs.refuse_passthrough(opened.handle, caller);
                 reply.error(Errno::ESTALE);
             }
         }
+    }
+
+    /// What a handle of this mount asks for at each close.
+    pub fn closes(&self) -> Closes {
+        if self.fs.options().asynchronous { Closes::Told } else { Closes::Silent }
     }
 
     pub fn release(&self, handle: HandleId) {
@@ -49,12 +57,30 @@ impl Opener {
     }
 }
 
-/// Every read and write comes here. Nothing is left to a close, so none is told.
-pub fn direct() -> FopenFlags {
-    FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
+/// Whether each close(2) comes here, and waits for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closes {
+    /// Writes are answered before they are committed: a close tells what became of them.
+    Told,
+    /// Nothing is left to a close.
+    Silent,
 }
 
-fn passthrough(is_direct: bool) -> FopenFlags {
+impl Closes {
+    fn flags(self) -> FopenFlags {
+        match self {
+            Closes::Told => FopenFlags::empty(),
+            Closes::Silent => FopenFlags::FOPEN_NOFLUSH,
+        }
+    }
+}
+
+/// Every read and write comes here.
+pub fn direct(closes: Closes) -> FopenFlags {
+    FopenFlags::FOPEN_DIRECT_IO | closes.flags()
+}
+
+fn passthrough(is_direct: bool, closes: Closes) -> FopenFlags {
     let writes = if is_direct { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() };
-    FopenFlags::FOPEN_PASSTHROUGH | FopenFlags::FOPEN_NOFLUSH | writes
+    FopenFlags::FOPEN_PASSTHROUGH | closes.flags() | writes
 }

@@ -5,9 +5,11 @@
 //! entries are read: the file may be on our own mount, and we would wait for ourselves.
 
 mod follower;
+mod inotify;
 mod signals;
 
 pub use follower::{Followed, Follower};
+pub use inotify::watched;
 pub use signals::SignalWatch;
 
 /// The lines of a /proc file of the form `Key:<white space>value`.

@@ -5,6 +5,7 @@ use crate::answer::Answers;
 use crate::hold::Holds;
 use crate::mountpoint::table::Table;
 use crate::mountpoint::{self, Attached, MountPoint};
+use crate::notify::{self, Place};
 use crate::pages::Pages;
 use crate::watch::Watches;
 use fs::Filesystem;
@@ -42,11 +43,14 @@ pub struct Settings {
     pub threads: usize,
     /// How many file systems may be stacked below ours, see [`stack_depth`].
     pub stack_depth: u32,
+    /// The argument by which this program becomes the helper that raises inotify events, which is
+    /// followed by the number for [`crate::run_notify_helper`]; without one there are none.
+    pub notify_helper: Option<&'static str>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { threads: 2, stack_depth: 1 }
+        Settings { threads: 2, stack_depth: 1, notify_helper: None }
     }
 }
 
@@ -75,10 +79,14 @@ pub fn serve(
     let closing = watch::Sender::new(false);
     let watches = Arc::new(Watches::default());
     let holds = Holds::new(fs.clone(), attached.mnt_id(), watches.clone(), closing.subscribe());
-    let background = [
+    let mut background = vec![
         runtime.spawn(watches.clone().run()),
         runtime.spawn(notice_removal(attached.table(), attached.mnt_id(), closing.clone())),
     ];
+    if let Some(helper) = settings.notify_helper {
+        let watching = notify::watch_over(fs.clone(), place(&attached), helper);
+        background.push(runtime.spawn(watching.map_err(Error::Thread)?));
+    }
     let answers = Answers::new(runtime.clone(), watches);
     let adapter = Adapter::new(fs.clone(), answers, Arc::new(holds), settings.stack_depth);
     let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
@@ -94,6 +102,11 @@ pub fn serve(
     };
     thread::Builder::new().name("mount".into()).spawn(serving).map_err(Error::Thread)?;
     Ok(MountHandle { attached: Some(attached), closing, ended })
+}
+
+fn place(attached: &Attached) -> Place {
+    let path = attached.path().to_path_buf();
+    Place { path, mnt_id: attached.mnt_id(), device: attached.device() }
 }
 
 /// Lets go what is held once somebody else takes the mount away: a lazy unmount waits for handles

@@ -22,12 +22,27 @@ pub(super) enum Daemon {
 /// Asks the mount at `point` for its statfs, for `limit` at most. stat(1) asks for us: its open
 /// files are its own, so that one which is stuck holds no lock of ours.
 pub(super) fn ask(point: &Path, limit: Duration) -> io::Result<Daemon> {
-    let asker = Command::new("stat")
-        .args(["-f", "--"])
-        .arg(point)
+    let output = outcome(Command::new("stat").args(["-f", "--"]).arg(point), limit)?;
+    Ok(output.map_or(Daemon::Silent, |output| judge(&output)))
+}
+
+/// The bytes of a file in a mount, read by cat(1) for the same reason; an error says what became of
+/// its daemon.
+pub(super) fn read(file: &Path, limit: Duration) -> io::Result<Result<Vec<u8>, Daemon>> {
+    let output = outcome(Command::new("cat").arg("--").arg(file), limit)?;
+    Ok(match output {
+        Some(output) if output.status.success() => Ok(output.stdout),
+        Some(output) => Err(judge(&output)),
+        None => Err(Daemon::Silent),
+    })
+}
+
+/// How a command ended; `None` when it did not within the limit.
+fn outcome(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+    let asker = command
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
     let (told, answer) = sync_channel(1);
@@ -37,8 +52,8 @@ pub(super) fn ask(point: &Path, limit: Duration) -> io::Result<Daemon> {
         let _ = told.send(asker.wait_with_output());
     })?;
     match answer.recv_timeout(limit) {
-        Ok(output) => output.map(|output| judge(&output)),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(Daemon::Silent),
+        Ok(output) => output.map(Some),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
     }
 }
 

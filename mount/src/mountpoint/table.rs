@@ -28,6 +28,8 @@ pub struct Mount {
     pub point: PathBuf,
     /// The file system type, with its subtype: `fuse.courant`.
     pub kind: String,
+    /// What is mounted, as whoever mounted it says: for one of ours the URL of its journals.
+    pub source: String,
 }
 
 /// The table, held open: it is read when no descriptor is left to open it with, too.
@@ -75,10 +77,12 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let parent = number(fields.next()?)?;
     let device = parse_device(fields.next()?)?;
     let point = unescape(fields.nth(1)?);
-    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    let mut fields = fields.skip_while(|field| *field != b"-");
+    let text = |field| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let kind = text(fields.nth(1)?);
+    let source = text(fields.next()?);
     let point = PathBuf::from(OsString::from_vec(point));
-    let kind = String::from_utf8_lossy(kind).into_owned();
-    Some(Mount { id, parent, device, point, kind })
+    Some(Mount { id, parent, device, point, kind, source })
 }
 
 fn parse_device(field: &[u8]) -> Option<(u32, u32)> {
@@ -133,6 +137,7 @@ mod tests {
         let mounts = parse(SAMPLE);
         let brief: Vec<_> =
             mounts.iter().map(|mount| (mount.id, mount.device.1, mount.kind.as_str())).collect();
+        assert_eq!((mounts[2].source.as_str(), mounts[4].source.as_str()), ("courant", "host:/"));
         // Case: one optional field, two, none; lines that are none are left out.
         assert_eq!(
             brief,

@@ -76,7 +76,10 @@ fn what_dead_daemons_left_is_taken_away() {
     let path = ground.at("m");
     // The second mount is put on the first as an older version without this check would.
     for _ in 0..2 {
-        let (device, attached) = MountPoint { path: path.clone() }.attach_on_made().unwrap();
+        if top(&path).unwrap().is_none() {
+            make_directory(&path).unwrap();
+        }
+        let (device, attached) = Attached::attach(&path, SOURCE).unwrap();
         std::mem::forget(attached);
         drop(device);
     }
@@ -116,11 +119,23 @@ fn unmount_names_what_is_not_ours() {
     drop(attached);
 }
 
-impl MountPoint {
-    fn attach_on_made(self) -> Result<(OwnedFd, Attached), Error> {
-        if top(&self.path)?.is_none() {
-            make_directory(&self.path)?;
-        }
-        self.attach()
+#[test]
+fn the_source_is_shown_without_secrets() {
+    // Case: the source, what is shown
+    let cases = [
+        ("http://broker:8080", "http://broker:8080"),
+        ("https://user:pass@host/", "https://host/"),
+        ("s3://key:secret@bucket/a@b/?token=t", "s3://bucket/a@b/"),
+        ("unix:///run/c.sock", "unix:///run/c.sock"),
+        ("courant#x", "courant"),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(shown(source), expected, "{source}");
     }
+    let ground = Ground::new("source");
+    let point = MountPoint::claim(&ground.at("m")).unwrap().showing("http://u:p@h:1/?q");
+    let (_device, attached) = point.attach().unwrap();
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let expected = format!("http://h:1/ {} {KIND} ", attached.path().display());
+    assert!(mounts.contains(&expected), "nothing of {expected:?} in: {mounts}");
 }

@@ -1,0 +1,109 @@
+//! The daemon's end of the helper: a thread that tells it one file after the other.
+
+use super::{Place, helper};
+use fs::{Filesystem, NodeId};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use tokio::sync::mpsc;
+
+/// This program, also after its file was replaced by a newer one.
+const SELF: &str = "/proc/self/exe";
+
+/// How often a helper that ended by itself is replaced.
+const STARTS_MAX: usize = 16;
+
+/// An event to be raised.
+#[derive(Debug)]
+pub(super) struct Raise {
+    /// The node whose watchers are meant; `None` for whoever watches the file's directory.
+    pub node: Option<NodeId>,
+    /// The file, from the root of the mount.
+    pub place: PathBuf,
+}
+
+/// Starts the thread. It ends with the senders of `raised`.
+///
+/// The helper is told of the death of the *thread* that started it (prctl(2)), so it is this one
+/// that starts it, and that lives as long.
+pub(super) fn start(
+    fs: Arc<Filesystem>,
+    place: Place,
+    helper: &'static str,
+    mut raised: mpsc::Receiver<Raise>,
+) -> io::Result<()> {
+    let raising = move || {
+        for _ in 0..STARTS_MAX {
+            let Some(first) = raised.blocking_recv() else { return };
+            let told = Helper::start(helper, place.mnt_id)
+                .and_then(|mut helper| helper.raise_all(&fs, &place.path, first, &mut raised));
+            match told {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, "the process that raises inotify events"),
+            }
+        }
+        tracing::warn!("inotify events of appends from elsewhere end: their process can't be kept");
+    };
+    thread::Builder::new().name("notify".into()).spawn(raising).map(drop)
+}
+
+struct Helper {
+    child: Child,
+    paths: Option<ChildStdin>,
+    answers: ChildStdout,
+}
+
+impl Helper {
+    fn start(argument: &str, mnt_id: u64) -> io::Result<Helper> {
+        let mut child = Command::new(SELF)
+            .arg0("courant")
+            .args([argument, &mnt_id.to_string()])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let paths = child.stdin.take();
+        let answers = child.stdout.take().expect("it is piped");
+        Ok(Helper { child, paths, answers })
+    }
+
+    /// Raises this event and all that come, until nobody sends any.
+    fn raise_all(
+        &mut self,
+        fs: &Filesystem,
+        root: &Path,
+        first: Raise,
+        raised: &mut mpsc::Receiver<Raise>,
+    ) -> io::Result<()> {
+        let mut next = Some(first);
+        while let Some(raise) = next {
+            fs.steer(self.child.id(), raise.node);
+            let outcome = self.raise(&root.join(&raise.place));
+            // The number of a helper that ends may be another's then, which must not be steered.
+            fs.steer(self.child.id(), None);
+            outcome?;
+            next = raised.blocking_recv();
+        }
+        Ok(())
+    }
+
+    /// Returns when the event is raised, or can't be.
+    fn raise(&mut self, path: &Path) -> io::Result<()> {
+        let mut message = path.as_os_str().as_bytes().to_vec();
+        message.push(helper::END);
+        self.paths.as_mut().expect("it goes with the helper").write_all(&message)?;
+        self.answers.read_exact(&mut [0])
+    }
+}
+
+impl Drop for Helper {
+    /// It ends when it is told no more paths: at once, or when the mount has answered it.
+    fn drop(&mut self) {
+        drop(self.paths.take());
+        let _ended = self.child.wait();
+    }
+}

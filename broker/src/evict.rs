@@ -62,7 +62,14 @@ pub(crate) async fn run(broker: Broker) {
         }
         let shared = broker.shared.clone();
         let served = broker.all_served();
-        match off_thread(move || evict(&shared.data, &served, &shared.unfreed)).await {
+        let round = move || -> Result<(), Error> {
+            let (data, unfreed) = (&shared.data, &shared.unfreed);
+            evict(data, &served, unfreed)?;
+            let needs_loans = needs_loans(data, &served, unfreed)?;
+            shared.revocations.round(data, &served, needs_loans);
+            Ok(())
+        };
+        match off_thread(round).await {
             Ok(()) => last_error.clear(),
             Err(error) => {
                 let text = error.to_string();
@@ -78,10 +85,11 @@ pub(crate) async fn run(broker: Broker) {
 /// Frees what is over the bounds, as far as stores have it. Blocks.
 fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<(), Error> {
     unfreed.free()?;
-    let needed = needed(data, unfreed)?;
+    let (over, needed) = needed(data, unfreed)?;
+    let mut found = 0;
     if needed > 0 {
         let chosen = choose(served, needed);
-        let found: u64 = chosen.iter().map(|(_, span)| span.len()).sum();
+        found = chosen.iter().map(|(_, span)| span.len()).sum();
         if !chosen.is_empty() {
             give_up(data, chosen, unfreed)?;
             unfreed.free()?;
@@ -91,7 +99,8 @@ fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<()
             data.shrink()?;
         }
     }
-    let over = over_budget(data);
+    // What was appended meanwhile is the next round's: only what can't be freed is a full budget.
+    let over = over.saturating_sub(found);
     if data.set_over_budget(over > 0) != (over > 0) {
         match over {
             0 => tracing::info!("appends go on: local bytes are within the budget again"),
@@ -103,6 +112,19 @@ fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Whether more than half of the room is lent, and bytes have to go soon that nobody else could
+/// give: before appends are refused, since loans take a while to come back.
+fn needs_loans(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<bool, Error> {
+    if data.over_lent() == 0 {
+        return Ok(false);
+    }
+    let nearly_full = |budget| budget - budget / limits::REVOKED_AHEAD_SHARE;
+    let full = data.options().local_budget.map_or(u64::MAX, nearly_full);
+    let soon = local_len(data).saturating_sub(full).max(scarce(data, unfreed)?);
+    let others = served.iter().filter(|served| !served.replica().is_pinned());
+    Ok(soon > others.map(|served| served.freeable_len()).sum())
 }
 
 fn local_len(data: &DataDir) -> u64 {
@@ -117,8 +139,19 @@ fn over_budget(data: &DataDir) -> u64 {
     }
 }
 
-/// Bytes that have to go, beside those that are about to.
-fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
+/// Bytes beyond the budget, and those that have to go, beside those that are about to: some more,
+/// so that a journal that grows does not have to be looked at each time.
+fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<(u64, u64), Error> {
+    let over = over_budget(data);
+    let ahead = match over {
+        0 => 0,
+        _ => data.options().local_budget.unwrap_or(0) / limits::FREED_AHEAD_SHARE,
+    };
+    Ok((over, (over + ahead).max(scarce(data, unfreed)?)))
+}
+
+/// Bytes by which the disk is below its least free room. What room there is bounds what is lent.
+fn scarce(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
     let space = data.disk().space().map_err(|source| index::Error::Disk {
         operation: "stat",
         path: "the data directory".into(),
@@ -127,7 +160,9 @@ fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
     let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
     let min_free = data.options().min_free.unwrap_or(share);
     let free = space.free.saturating_add(unfreed.len());
-    Ok(over_budget(data).max(min_free.saturating_sub(free)))
+    let on_disk = free.saturating_add(data.local_len()).saturating_sub(min_free);
+    data.set_room(data.options().local_budget.unwrap_or(u64::MAX).min(on_disk));
+    Ok(min_free.saturating_sub(free))
 }
 
 /// What was stored longest ago, up to the bytes that have to go.

@@ -13,13 +13,6 @@ pub const STAGED_IN_MEMORY: usize = 1 << 20;
 /// Content up to here is summed on the thread that asks: it takes a tenth of a millisecond.
 pub const INLINE_SUM: usize = 128 << 10;
 
-/// Content in memory of all appends that are whole when they come: it waits for the disk alone.
-pub const MEMORY_MAX: u64 = 128 << 20;
-
-/// Content in memory of all appends that come in pieces; beyond it content goes to disk at once.
-/// It has a bound of its own: clients that stall must not stop those that are quick.
-pub const PIECES_MAX: u64 = 128 << 20;
-
 /// Staged bytes of all appends on disk, unless configured.
 pub const STAGED_MAX: u64 = 16 << 30;
 
@@ -52,6 +45,9 @@ pub const RETRY_MIN: Duration = Duration::from_millis(250);
 /// half a minute of its recovery, and it is asked a few times a minute until then.
 pub const RETRY_MAX: Duration = Duration::from_secs(16);
 
+/// The longest pause between two looks for the directory of a file store that is missing.
+pub const RETRY_OF_DIRECTORY: Duration = Duration::from_secs(1);
+
 /// Fragments that are put at once: each compresses on a core and holds two parts in memory.
 pub const PUTS: usize = 4;
 
@@ -63,10 +59,6 @@ pub fn put_max(len: u64) -> Duration {
 
 /// Bytes of one chunk of a read: its message costs little, and is far below gRPC's 4 MiB.
 pub const CHUNK: usize = 128 << 10;
-
-/// Bytes that are shared out among all reads at a time, a chunk for each. Those that began while
-/// there were few hold larger ones: at the worst that is seven times as much.
-pub const READ_CHUNKS_MAX: usize = 32 << 20;
 
 /// Bytes of messages that gRPC's encoder puts together before it hands them on.
 pub const BATCH: usize = 32 << 10;
@@ -92,6 +84,13 @@ pub const JUMP_AGE: Duration = Duration::from_secs(6 * 60 * 60);
 /// Free bytes that eviction keeps, where the disk is large: `FREE_SHARE` of it at most.
 pub const FREE_MIN: u64 = 1 << 30;
 pub const FREE_SHARE: u64 = 20;
+
+/// The share of the local budget that is freed beyond what is over it.
+pub const FREED_AHEAD_SHARE: u64 = 16;
+
+/// The share of the local budget that is still free when loans are taken back: they come back when
+/// those who read get to know of it.
+pub const REVOKED_AHEAD_SHARE: u64 = 8;
 
 /// How long a closing broker waits for what is under way.
 pub const CLOSE_WAIT: Duration = Duration::from_secs(5);

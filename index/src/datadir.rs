@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::limits;
 use crate::log::{Log, Purpose};
 use crate::mirror::Mirror;
+use crate::pins::Pins;
 use crate::record::{self, Body, Record};
 use crate::recover::{self, Recovered};
 use crate::replica::Replica;
@@ -73,6 +74,10 @@ pub(crate) struct Shared {
     /// Local bytes refused for now: the budget is used up and nothing can be evicted.
     over_budget: AtomicBool,
     local_len: AtomicU64,
+    /// Local bytes that the kernel reads by itself.
+    pub pins: Pins,
+    /// Spools that rolled since the directory was opened.
+    rolled: AtomicU64,
     /// Mirrors with open files that nobody uses.
     resting: AtomicU64,
 }
@@ -115,6 +120,11 @@ impl Shared {
                 Ok(())
             }
         }
+    }
+
+    /// A spool has rolled.
+    pub fn count_rolled(&self) {
+        self.rolled.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn replica(&self, life: Life) -> Option<Arc<Replica>> {
@@ -177,6 +187,9 @@ impl DataDir {
         let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
         let segment_len = options.segment_len.unwrap_or(by_size);
         let (log, journals, headless, recovered) = recover::recover(&disk, segment_len)?;
+        let local_len = journals.iter().map(|(ledger, _)| ledger.local.len()).sum();
+        let room =
+            options.local_budget.unwrap_or(u64::MAX).min(space.free.saturating_add(local_len));
         let shared = Arc::new(Shared {
             staging: Arc::new(Staging::new(disk.clone())),
             disk,
@@ -192,11 +205,12 @@ impl DataDir {
             synced: tokio::sync::Notify::new(),
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
-            local_len: AtomicU64::new(0),
+            local_len: AtomicU64::new(local_len),
+            pins: Pins::within(room),
+            rolled: AtomicU64::new(0),
             resting: AtomicU64::new(0),
         });
         for (ledger, mirror) in journals {
-            shared.local_len.fetch_add(ledger.local.len(), Ordering::Relaxed);
             let replica = Replica::new(shared.clone(), ledger, mirror);
             locked(&shared.replicas).insert(replica.life(), replica);
         }
@@ -360,6 +374,7 @@ impl DataDir {
         let (mut local_len, mut resting) = (0, 0);
         for replica in self.replicas() {
             replica.tick(now_us)?;
+            replica.recount_pinned();
             local_len += replica.local_len();
             resting += u64::from(replica.mirror().rests());
         }
@@ -371,6 +386,22 @@ impl DataDir {
     /// Bytes of journals in mirrors.
     pub fn local_len(&self) -> u64 {
         self.shared.local_len.load(Ordering::Relaxed)
+    }
+
+    /// There are so many bytes for journals, the budget and the disk considered: half of them may
+    /// be lent.
+    pub fn set_room(&self, room: u64) {
+        self.shared.pins.set_room(room);
+    }
+
+    /// Bytes of journals that are lent beyond what may be: what was lent has grown.
+    pub fn over_lent(&self) -> u64 {
+        self.shared.pins.len().saturating_sub(self.shared.pins.max())
+    }
+
+    /// Fragments that were closed since the directory was opened.
+    pub fn rolled(&self) -> u64 {
+        self.shared.rolled.load(Ordering::Relaxed)
     }
 
     /// Whether a checkpoint would free something worth it.

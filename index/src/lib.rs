@@ -9,7 +9,7 @@
 //! [`recover`] and [`datadir`]; the stored side is [`name`], [`codec`], [`cover`], [`store`],
 //! [`file_store`] and [`cloud`].
 
-mod blocking;
+pub mod blocking;
 pub mod checkpoint;
 pub mod clock;
 pub mod cloud;
@@ -26,6 +26,7 @@ pub mod limits;
 pub mod log;
 pub mod mirror;
 pub mod name;
+mod pins;
 pub mod record;
 pub mod recover;
 mod registers;
@@ -35,6 +36,7 @@ pub mod staging;
 pub mod store;
 
 pub use clock::{Clock, SystemClock};
+pub use crc32c::crc32c_append;
 pub use datadir::{DataDir, Options};
 pub use error::Error;
 pub use recover::Recovered;

@@ -81,6 +81,8 @@ pub(crate) struct State {
     is_dirty: bool,
     /// Loans of the mirror.
     pins: u32,
+    /// Bytes that are counted as lent.
+    pinned_len: u64,
     is_gone: bool,
 }
 
@@ -97,6 +99,7 @@ impl State {
             raised_us: 0,
             is_dirty: false,
             pins: 0,
+            pinned_len: 0,
             is_gone: false,
             ledger,
         }
@@ -232,6 +235,7 @@ impl Replica {
         }
         let rolled = Body::Rolled(state.ledger.rolled());
         self.mark(state, rolled)?;
+        self.shared.count_rolled();
         Ok(())
     }
 

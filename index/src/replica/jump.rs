@@ -6,20 +6,27 @@ use crate::record::Body;
 use crate::replica::{Commit, Content, Entry};
 use crate::spans::SpanSet;
 use bytes::Bytes;
-use protocol::{Offset, Span};
+use protocol::{LabelSet, Offset, Span};
 
 impl Turn {
     /// Moves the head up to `to`, which is above it. Of the gap, what `stored` covers is a store's
     /// to serve; the rest is recorded as lost, since no append will ever fill it.
     ///
+    /// `registers` become the journal's, if there are any.
+    ///
     /// The head shows when the commit is done, and is durable then: a head that a power cut takes
     /// back was never told. What was recorded before is published before.
-    pub fn jump(&mut self, to: Offset, stored: &SpanSet) -> Result<Commit, Error> {
+    pub fn jump(
+        &mut self,
+        to: Offset,
+        stored: &SpanSet,
+        registers: Option<LabelSet>,
+    ) -> Result<Commit, Error> {
         // What would refuse the barrier refuses it before the head has moved.
         self.replica().shared.admit(0)?;
         self.replica().skip_to(to, stored)?;
         let nothing = Content::Memory(Bytes::new());
-        self.record(Entry { content: nothing, registers: None, writer: None, is_disk: true })
+        self.record(Entry { content: nothing, registers, writer: None, is_disk: true })
     }
 }
 

@@ -40,7 +40,11 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.replica.state().pins -= 1;
+        let mut state = self.replica.state();
+        state.pins -= 1;
+        if state.pins == 0 {
+            self.replica.shared.pins.recount(std::mem::take(&mut state.pinned_len), 0);
+        }
     }
 }
 
@@ -90,19 +94,41 @@ impl Replica {
         Ok(n)
     }
 
-    /// Lends the mirror, where one file holds all of `[0, head)`.
+    /// Lends the mirror, where one file holds all of `[0, head)`. `None` where it does not, and
+    /// where half of the local room is lent already.
     pub fn lend(self: &Arc<Self>) -> Result<Option<Pin>, Error> {
         let file = self.mirror.only_file()?;
         let mut state = self.state();
         let is_whole = state.ledger.is_dense() && state.published > Offset::ZERO;
         let Some(file) = file.filter(|_| is_whole && !state.is_gone) else { return Ok(None) };
+        if state.pins == 0 {
+            let len = state.ledger.local.len();
+            if !self.shared.pins.take(len) {
+                return Ok(None);
+            }
+            state.pinned_len = len;
+        }
         state.pins += 1;
         drop(state);
         Ok(Some(Pin { replica: self.clone(), file }))
     }
 
     pub fn is_pinned(&self) -> bool {
-        self.state().pins > 0
+        self.pins() > 0
+    }
+
+    /// Loans of the mirror.
+    pub fn pins(&self) -> u32 {
+        self.state().pins
+    }
+
+    /// Counts what a lent mirror has grown by.
+    pub(crate) fn recount_pinned(&self) {
+        let mut state = self.state();
+        if state.pins > 0 {
+            let len = state.ledger.local.len();
+            self.shared.pins.recount(std::mem::replace(&mut state.pinned_len, len), len);
+        }
     }
 
     /// Bytes of the journal in the mirror.
@@ -146,8 +172,13 @@ impl Replica {
 
     /// Spans that could be evicted: in a store, still local, and not lent. Oldest first.
     pub fn evictable(&self) -> Vec<Span> {
+        if self.is_pinned() { Vec::new() } else { self.stored_here() }
+    }
+
+    /// Spans that are in a store and still local, lent or not. Oldest first.
+    pub fn stored_here(&self) -> Vec<Span> {
         let state = self.state();
-        if state.pins > 0 || state.is_gone {
+        if state.is_gone {
             return Vec::new();
         }
         let stored = state.ledger.closed.iter().filter(|closed| closed.persisted.is_some());

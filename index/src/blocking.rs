@@ -5,7 +5,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// Runs `work` on a thread that may block, where the runtime has many threads. On a runtime of one
 /// thread it runs inline: there it is a test or a simulation, whose order of events has to be that
 /// of its seed, and other threads would spoil it.
-pub(crate) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let runtime = match Handle::try_current() {
         Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => runtime,
         _ => return work(),

@@ -16,7 +16,7 @@ pub use real::RealDisk;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -67,6 +67,10 @@ pub trait Disk: Debug + Send + Sync + 'static {
     /// Makes creations, renames and removals in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     fn space(&self) -> io::Result<Space>;
+    /// How people find the path: itself, unless the disk is a directory of the system.
+    fn place(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
     /// Names the run of the kernel under us: page caches live as long as it does.
     fn boot_id(&self) -> io::Result<String>;
     /// Takes the exclusive lock at `path`; `WouldBlock` when another process holds it.

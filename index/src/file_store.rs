@@ -36,6 +36,11 @@ pub struct FileStore {
     dir: Arc<Dir>,
 }
 
+/// The store's own directory is not there; its place in the file system.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid file store directory {} (it must exist)", .0.display())]
+pub(crate) struct MissingRoot(pub PathBuf);
+
 /// The directory itself, for work on other threads.
 #[derive(Debug)]
 struct Dir {
@@ -108,9 +113,13 @@ impl Dir {
     fn check_root(&self) -> Result<()> {
         match self.disk.stat(&self.root) {
             Ok(Some(entry)) if entry.is_dir => Ok(()),
-            Ok(_) => {
-                let reason = "invalid file store directory (it must exist)";
+            Ok(Some(_)) => {
+                let reason = "invalid file store directory (it is a file)";
                 Err(fault(&self.root, io::Error::other(reason)))
+            }
+            Ok(None) => {
+                let missing = MissingRoot(self.disk.place(&self.root));
+                Err(Error::Generic { store: "file", source: missing.into() })
             }
             Err(error) => Err(fault(&self.root, error)),
         }

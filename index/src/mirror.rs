@@ -62,6 +62,20 @@ impl Mirror {
         Mirror { disk, life, files: Mutex::new(Files { open, ..Files::default() }) }
     }
 
+    /// An empty mirror that takes bytes at any offset in any order, as a cache does: one file from
+    /// 0 on, which replaces what is there of this life.
+    pub fn sparse(disk: Arc<dyn Disk>, life: Life) -> Result<Self, Error> {
+        let path = path_of(life, 0);
+        match disk.remove(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::disk("remove", path)(error));
+            }
+            _ => {}
+        }
+        disk.open(&path, Open::New).map_err(Error::disk("make", path))?;
+        Ok(Mirror::new(disk, life, [0]))
+    }
+
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().expect("no holder of a mirror's files panics")
     }

@@ -375,7 +375,7 @@ async fn a_store_that_is_not_mounted_is_not_an_empty_store() {
     ];
     for error in errors {
         assert!(error.to_string().contains("mnt/store"), "{error}");
-        assert_eq!(error.remedy(), Remedy::Later, "{error}");
+        assert_eq!(error.remedy(), Remedy::Fix, "{error}");
     }
     store.create_root().await.unwrap();
     assert_eq!(store.list(&fragment.journal).await.unwrap(), []);

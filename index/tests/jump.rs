@@ -46,7 +46,7 @@ fn begin() -> (ForgetfulDisk, Arc<DataDir>) {
 fn a_head_jumps_over_what_others_have_and_goes_on_there() {
     let (disk, data) = begin();
     let stored = SpanSet::from_iter([span(5, 15), span(30, 50)]);
-    let commit = turn(&data).jump(50.into(), &stored).expect("there is room");
+    let commit = turn(&data).jump(50.into(), &stored, None).expect("there is room");
     let replica = data.replica(LIFE).expect("it exists");
     assert_eq!(replica.head(), Offset::from(10), "nothing is told before it is durable");
     data.sync_round().expect("a healthy disk");
@@ -81,7 +81,7 @@ fn a_head_jumps_over_what_others_have_and_goes_on_there() {
 fn a_jump_that_was_never_durable_was_never_told() {
     for seed in 0..20 {
         let (disk, data) = begin();
-        drop(turn(&data).jump(50.into(), &SpanSet::default()).expect("there is room"));
+        drop(turn(&data).jump(50.into(), &SpanSet::default(), None).expect("there is room"));
         let after = open(&disk.crash(Crash::Power(seed)));
         let head = after.replica(LIFE).expect("it exists").head();
         assert!([10.into(), 50.into()].contains(&head), "{head}");
@@ -96,7 +96,7 @@ fn what_was_recorded_before_is_published_before() {
     let entry = Entry { content, registers: None, writer: None, is_disk: true };
     let mut held = turn(&data);
     let waits = held.record(entry).expect("there is room");
-    let jump = held.jump(20.into(), &SpanSet::default()).expect("there is room");
+    let jump = held.jump(20.into(), &SpanSet::default(), None).expect("there is room");
     drop(held);
     let replica = data.replica(LIFE).expect("it exists");
     let heads = replica.watch();

@@ -44,14 +44,15 @@ fn identified(
     tenant: Option<&str>,
     around: &Surroundings,
 ) -> MicrosoftAzureBuilder {
+    let secret = around.get("AZURE_CLIENT_SECRET");
+    // object_store would take it before a secret, which Azure's own libraries do not.
+    let workload = around.get("AZURE_FEDERATED_TOKEN_FILE").filter(|_| secret.is_none());
     type Set = fn(MicrosoftAzureBuilder, &str) -> MicrosoftAzureBuilder;
     let given: [(Option<&str>, Set); 6] = [
         (tenant, |builder, value| builder.with_tenant_id(value)),
         (around.get("AZURE_CLIENT_ID"), |builder, value| builder.with_client_id(value)),
-        (around.get("AZURE_CLIENT_SECRET"), |builder, value| builder.with_client_secret(value)),
-        (around.get("AZURE_FEDERATED_TOKEN_FILE"), |builder, value| {
-            builder.with_federated_token_file(value)
-        }),
+        (secret, |builder, value| builder.with_client_secret(value)),
+        (workload, |builder, value| builder.with_federated_token_file(value)),
         (around.get("AZURE_AUTHORITY_HOST"), |builder, value| builder.with_authority_host(value)),
         (around.get("IDENTITY_ENDPOINT"), |builder, value| builder.with_msi_endpoint(value)),
     ];

@@ -4,7 +4,6 @@ use super::http::{Https, retries};
 use super::{Cloud, Surroundings};
 use crate::store::url::StoreUrl;
 use object_store::gcp::GoogleCloudStorageBuilder;
-use std::path::PathBuf;
 
 /// Opens `gs://bucket/prefix/`. Credentials are, in this order: the file that
 /// `GOOGLE_APPLICATION_CREDENTIALS` names, that of `gcloud auth application-default login`, those
@@ -24,8 +23,8 @@ pub(super) fn open(url: &StoreUrl, around: &Surroundings) -> Result<Cloud, Strin
     if let Some(host) = emulator {
         builder = builder.with_base_url(&with_scheme(host)).with_skip_signature(true);
     }
-    if let Some(path) = around.get("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from) {
-        let path = path.to_str().expect("it was a variable's text").to_owned();
+    let file = around.get("GOOGLE_APPLICATION_CREDENTIALS");
+    if let Some(path) = file {
         // An emulator takes no tokens. Its key is there to sign URLs, and no other kind of file
         // says of itself that no token is to be asked for.
         builder = match emulator {
@@ -33,8 +32,19 @@ pub(super) fn open(url: &StoreUrl, around: &Surroundings) -> Result<Cloud, Strin
             None => builder.with_application_credentials(path),
         };
     }
-    let store = builder.build().map_err(|error| error.to_string())?;
+    let store = builder.build().map_err(|error| told(file, &error))?;
     Ok(Cloud::new(store))
+}
+
+/// What can't be used of Google's kinds of credentials is told with its file, and what helps.
+fn told(file: Option<&str>, error: &object_store::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(file) = file.filter(|file| !text.contains(file)) {
+        text = format!("{file}: {text}");
+    }
+    let is_other_kind = text.contains("unknown variant");
+    let remedy = "; give the key of a service account, or run where the machine has an identity";
+    if is_other_kind { text + remedy } else { text }
 }
 
 fn with_scheme(host: &str) -> String {

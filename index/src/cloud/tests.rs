@@ -1,5 +1,7 @@
 //! Where credentials are looked for, and what is told when there is not enough of them.
 
+mod identities;
+
 use super::*;
 
 fn around(variables: &[(&str, &str)]) -> Surroundings {

@@ -239,6 +239,10 @@ impl Disk for DryDisk {
         Ok(())
     }
 
+    fn place(&self, path: &Path) -> PathBuf {
+        self.under.place(path)
+    }
+
     fn space(&self) -> io::Result<Space> {
         self.under.space()
     }

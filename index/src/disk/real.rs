@@ -55,6 +55,12 @@ impl Disk for RealDisk {
         Ok(Arc::new(RealFile { file: options.open(self.at(path))? }))
     }
 
+    fn place(&self, path: &Path) -> PathBuf {
+        let place = self.at(path);
+        // Without a working directory it is named as it was given.
+        std::path::absolute(&place).unwrap_or(place)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(self.at(from), self.at(to))
     }

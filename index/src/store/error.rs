@@ -31,6 +31,13 @@ pub enum StoreError {
     Refused { store: String, doing: Doing, key: String, detail: String },
     #[error("store {store}: its bucket is not there ({detail}): create it, or correct the URL")]
     NoBucket { store: String, detail: String },
+    /// The directory of a file store, as people find it. It is never made by who stores there: a
+    /// file system that is not mounted would be taken for an empty store.
+    #[error(
+        "store {store}: its directory {dir} is not there: mkdir -p {dir}, mount what has it, or \
+         correct the URL"
+    )]
+    NoDirectory { store: String, dir: String },
     /// A URL could not be signed.
     #[error("store {store}: a URL can't be signed: {detail}")]
     Unsigned { store: String, detail: String },
@@ -87,7 +94,8 @@ impl StoreError {
             | StoreError::Setup { .. }
             | StoreError::Key { .. }
             | StoreError::Refused { .. }
-            | StoreError::NoBucket { .. } => Remedy::Fix,
+            | StoreError::NoBucket { .. }
+            | StoreError::NoDirectory { .. } => Remedy::Fix,
             StoreError::Unsigned { .. } | StoreError::Unhealthy { .. } => Remedy::Later,
             StoreError::Failed { source, .. } => remedy_of(source),
             StoreError::Missing { .. }

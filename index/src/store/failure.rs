@@ -4,6 +4,7 @@
 //! looked for here and nowhere else (gazette-spec 3.8, "Authorization errors").
 
 use super::error::{Doing, StoreError};
+use crate::file_store::MissingRoot;
 use object_store::Error;
 
 /// The longest answer that is told whole, in characters: some stores answer with a web page.
@@ -36,6 +37,12 @@ const REFUSED: [&str; 12] = [
 
 /// The error of a store that failed, by its kind.
 pub(super) fn told(store: &str, doing: Doing, key: &str, source: Error) -> StoreError {
+    if let Some(MissingRoot(dir)) =
+        std::error::Error::source(&source).and_then(|it| it.downcast_ref())
+    {
+        let (store, dir) = (store.to_owned(), dir.display().to_string());
+        return StoreError::NoDirectory { store, dir };
+    }
     let text = whole_text(&source);
     let (store, detail) = (store.to_owned(), detail_of(&text));
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -173,6 +180,19 @@ mod tests {
             let told = told("s3://b/", Doing::Put, "k", error);
             assert_eq!(told.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_missing_directory_is_told_with_what_makes_it() {
+        let missing = MissingRoot("/srv/store/sub".into());
+        let error = Error::Generic { store: "file", source: missing.into() };
+        let told = told("file:///sub/", Doing::List, "a/log/", error);
+        assert_eq!(told.remedy(), protocol::Remedy::Fix);
+        assert_eq!(
+            told.to_string(),
+            "store file:///sub/: its directory /srv/store/sub is not there: mkdir -p \
+             /srv/store/sub, mount what has it, or correct the URL"
+        );
     }
 
     #[test]

@@ -70,7 +70,7 @@ async fn a_file_store_that_is_not_mounted_is_no_empty_one() {
     let root = tempfile::tempdir().expect("a directory");
     let disk = Arc::new(RealDisk::new(root.path()).expect("it is there"));
     let store = Store::new("file:///none/", disk).expect("a valid URL");
-    let wrong = Wrong { store, says: "must exist".to_owned() };
+    let wrong = Wrong { store, says: "mkdir -p /".to_owned() };
     let error = wrong.store.list(&trial::journal("a/journal")).await.expect_err("no directory");
     assert!(error.to_string().contains(&wrong.says), "{error}");
 }

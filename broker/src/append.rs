@@ -21,6 +21,7 @@ mod stage;
 mod suspend;
 
 pub use budget::Budget;
+pub(crate) use budget::Share;
 pub(crate) use pace::Allowance;
 pub(crate) use stage::Staging;
 pub use stage::{Connection, Stager};
@@ -32,10 +33,12 @@ use bytes::Bytes;
 use check::Verdict;
 use client::{Durability, Writer};
 use index::{Commit, Content, DataDir, Entry, Turn};
+use pace::Price;
 use protocol::request::{AppendRequest, AppendSuspend};
 use protocol::{Codec, LabelSet, Life, Offset, Selector, Span, Sum, SuspendLevel};
 use stage::Held as Room;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What an append asks for, beside its content.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +51,9 @@ pub struct Terms {
     pub union_registers: Option<LabelSet>,
     pub subtract_registers: Option<LabelSet>,
     pub writer: Option<Writer>,
+    /// The longest that the append may wait for the journal's rate: past that it is `OverRate`.
+    /// `None`: for as long as it takes, which is Gazette's flow control.
+    pub rate_wait: Option<Duration>,
     pub suspend: AppendSuspend,
     /// `None`: as the broker is configured.
     pub durability: Option<Durability>,
@@ -74,6 +80,12 @@ impl Terms {
     /// Whether the append would set or clear registers.
     pub(crate) fn changes_registers(&self) -> bool {
         self.union_registers.is_some() || self.subtract_registers.is_some()
+    }
+
+    /// Whether the append is one of `reset-head`, which alone leaves a suspension as it is
+    /// (gazette-spec 2.10): it is about where the stores end at this moment.
+    fn is_of_reset_head(&self) -> bool {
+        self.suspend == AppendSuspend::Keep
     }
 }
 
@@ -188,6 +200,9 @@ impl Broker {
     ) -> Result<Stager, Error> {
         let served = self.resumed(resolution, terms.suspend).await?;
         suspend::check(&served, &terms)?;
+        if terms.is_of_reset_head() {
+            Box::pin(self.list_again(&served)).await?;
+        }
         let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
         Ok(Stager::new(target, connection))
@@ -216,7 +231,8 @@ impl Broker {
         let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
         if let Some(rate) = target.rate_max() {
-            Box::pin(pace::pay(&target.served, content.len() as u64, rate)).await;
+            let price = Price { len: content.len() as u64, rate };
+            Box::pin(price.pay(&target.served, target.terms.rate_wait)).await?;
         }
         Staged::whole(target, content)?.commit().await
     }

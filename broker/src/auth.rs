@@ -23,8 +23,11 @@ pub enum Unauthorized {
     NotBearer,
     #[error("the bearer token is refused: {0}")]
     Token(#[from] token::Refused),
-    #[error("the bearer token lacks the capability {0}")]
-    Lacks(Capability),
+    #[error(
+        "the bearer token lacks the capability {needed}, which {} needs (it has {has})",
+        .needed.purpose()
+    )]
+    Lacks { needed: Capability, has: Capability },
     #[error("not authorized to {0}")]
     Journal(Journal),
     /// The request is about more than the journals of a selector.
@@ -38,7 +41,7 @@ impl Unauthorized {
     /// Whether another token of the same bearer would not help: he is known, and may not.
     pub fn is_forbidden(&self) -> bool {
         match self {
-            Unauthorized::Lacks(_) | Unauthorized::Journal(_) | Unauthorized::NotAll => true,
+            Unauthorized::Lacks { .. } | Unauthorized::Journal(_) | Unauthorized::NotAll => true,
             Unauthorized::Missing
             | Unauthorized::NotBearer
             | Unauthorized::Token(_)
@@ -81,7 +84,7 @@ impl Guard {
         let now = self.clock.now();
         let claims = keys.verify(token, now)?;
         if !claims.capability.has(needed) {
-            return Err(Unauthorized::Lacks(needed));
+            return Err(Unauthorized::Lacks { needed, has: claims.capability });
         }
         let left = claims.expires.duration_since(now).unwrap_or(Duration::ZERO);
         let is_for_all = claims.selector == Selector::default();

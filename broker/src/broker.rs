@@ -8,8 +8,9 @@ use crate::evict::Unfreed;
 use crate::listings::Listings;
 use crate::metrics::Metrics;
 use crate::read::{Readers, Remote};
+use crate::revoke::Revocations;
 use crate::stores::Stores;
-use crate::{Error, Served, limits};
+use crate::{Error, Memory, Served, limits};
 use client::{Durability, Stat};
 use cluster::{Embedded, KeySpace};
 use index::disk::{Disk, RealDisk};
@@ -41,6 +42,8 @@ pub struct Config {
     pub append_max: u64,
     /// Bytes of unfinished appends on disk, of all connections.
     pub staged_max: u64,
+    /// What all requests together may hold in memory.
+    pub memory: Memory,
     /// Bytes a second that each journal takes at most; 0 is no limit beside that of its spec.
     pub append_rate_max: u64,
     /// Bytes a second that a client must send at least while its append is under way, by at most a
@@ -80,6 +83,7 @@ impl Config {
             space: index::Options::default(),
             append_max: limits::APPEND_MAX,
             staged_max: limits::STAGED_MAX,
+            memory: Memory::DEFAULT,
             append_rate_max: 0,
             append_rate_min: 0,
             stores: Vec::new(),
@@ -106,6 +110,7 @@ pub(crate) struct Shared {
     pub staging: Staging,
     /// Local bytes that nobody may read any more.
     pub unfreed: Unfreed,
+    pub revocations: Revocations,
     /// Stored fragments that readers are in the middle of.
     pub remote: Remote,
     pub readers: Readers,
@@ -129,12 +134,15 @@ impl Broker {
         let opening = config.clone();
         let (keys, data, recovered) = off_thread(move || open_local(&opening)).await?;
         let process = ProcessId::new("local", format!("{:016x}", keys.identity().member_id))?;
+        let metrics = Arc::new(Metrics::new());
+        let (files, requests) = (config.files.clone(), metrics.requests().clone());
         let shared = Shared {
-            stores: Stores::new(config.files.clone(), &config.stores, config.entropy),
-            staging: Staging::new(config.staged_max),
+            stores: Stores::new(files, &config.stores, config.entropy, requests),
+            staging: Staging::new(config.staged_max, config.memory),
             unfreed: Unfreed::default(),
+            revocations: Revocations::default(),
             remote: Remote::default(),
-            readers: Readers::default(),
+            readers: Readers::new(config.memory),
             config,
             keys: Arc::new(keys),
             data,
@@ -146,7 +154,7 @@ impl Broker {
             listings: Listings::default(),
             closing: watch::Sender::new(false),
             drivers: Mutex::new(None),
-            metrics: Arc::default(),
+            metrics,
         };
         let broker = Broker { shared: Arc::new(shared) };
         broker.make_file_root().await;
@@ -192,6 +200,11 @@ impl Broker {
     /// Whether appends are refused because the local budget is used up.
     pub fn is_over_budget(&self) -> bool {
         self.shared.data.is_over_budget()
+    }
+
+    /// Journals whose loans were asked back since the start.
+    pub fn revoked(&self) -> u64 {
+        self.shared.revocations.total()
     }
 
     /// A journal by its name, if it exists.

@@ -14,6 +14,7 @@ use crate::Error;
 use crate::gazette::call_error;
 use crate::server::caller::{Caller, Visitor};
 use crate::specs::Deleted;
+use client::NO_JOURNAL;
 use client::token::Capability;
 use fault::fault_of;
 use protocol::Journal;
@@ -48,6 +49,19 @@ impl Courant {
         caller.grant.check_all().map_err(|refused| call_error(refused.into()))?;
         Ok(caller)
     }
+
+    /// The caller of a request of heads. Where a journal ends is known to who may read it or append
+    /// to it too, as a read of it or an append tell; all journals are for who may list them.
+    fn admit_to_heads(&self, request: &Request<HeadsRequest>) -> Result<Caller, tonic::Status> {
+        let HeadsRequest { journals, prefix, .. } = request.get_ref();
+        let is_of_some = !journals.is_empty() || prefix == NO_JOURNAL;
+        let others = [Capability::READ, Capability::APPEND];
+        self.visitor.admit(request, Capability::LIST).or_else(|refused| {
+            let others = others.into_iter().filter(|_| is_of_some);
+            let admitted = others.map(|other| self.visitor.admit(request, other));
+            admitted.flatten().next().ok_or(refused)
+        })
+    }
 }
 
 #[tonic::async_trait]
@@ -71,7 +85,7 @@ impl Service for Courant {
     }
 
     async fn heads(&self, request: Request<HeadsRequest>) -> Answer<HeadsResponse> {
-        let caller = self.visitor.admit(&request, Capability::LIST)?;
+        let caller = self.admit_to_heads(&request)?;
         let request = request.into_inner();
         if request.wait {
             heads::wait_for_change(&caller, &request).await;

@@ -48,6 +48,12 @@ pub enum Error {
     Idle { seconds: u64 },
     #[error("the append's content comes slower than the least rate of {rate} bytes a second")]
     TooSlow { rate: u64 },
+    /// The append said how long it may wait for the journal's rate.
+    #[error(
+        "{journal}: it takes {rate} bytes a second, so that the append would wait for too long \
+         (max_append_rate of its spec and --max-append-rate of the broker allow more)"
+    )]
+    OverRate { journal: Journal, rate: u64 },
     #[error("{journal}: bytes {span} were trimmed")]
     Trimmed { journal: Journal, span: Span },
     #[error("{journal}: bytes {span} were lost by a power cut")]
@@ -56,9 +62,10 @@ pub enum Error {
     Damaged { journal: Journal, span: Span },
     #[error("{journal}: nobody has bytes {span}; read on from their end")]
     Hole { journal: Journal, span: Span },
-    /// The stores of a journal were not listed yet, so its end or its bytes are unknown.
+    /// The stores of a journal are not listed, so its end or its bytes are unknown. The remedy is
+    /// that of the store that could not be listed.
     #[error("{journal}: its stores are not listed yet ({detail})")]
-    Unlisted { journal: Journal, detail: String },
+    Unlisted { journal: Journal, detail: String, remedy: Remedy },
     #[error("{journal}: {len} bytes are not in its store yet ({detail})")]
     Unpersisted { journal: Journal, len: u64, detail: String },
     #[error("{journal} changed meanwhile (revision {revision})")]
@@ -110,6 +117,7 @@ impl Error {
             | Error::StagingFull { .. }
             | Error::Idle { .. }
             | Error::TooSlow { .. }
+            | Error::OverRate { .. }
             | Error::Trimmed { .. }
             | Error::Lost { .. }
             | Error::Damaged { .. }
@@ -133,10 +141,10 @@ impl Error {
             Error::Misrouted(_) => Remedy::Reroute,
             Error::Suspended { .. }
             | Error::StagingFull { .. }
-            | Error::Unlisted { .. }
             | Error::Unpersisted { .. }
             | Error::Busy { .. }
             | Error::Closing => Remedy::Later,
+            Error::Unlisted { remedy, .. } => *remedy,
             Error::Trimmed { .. }
             | Error::Lost { .. }
             | Error::Damaged { .. }
@@ -155,6 +163,7 @@ impl Error {
             | Error::TooLarge { .. }
             | Error::Idle { .. }
             | Error::TooSlow { .. }
+            | Error::OverRate { .. }
             | Error::Conflict { .. }
             | Error::Invalid(_)
             | Error::Unauthorized(_) => Remedy::Fix,
@@ -195,6 +204,7 @@ impl Error {
                 Seen::SecondWriter(journal, detail)
             }
             Error::TooLarge { len, max } => Seen::TooLarge(journal.clone(), len, max),
+            Error::OverRate { journal, rate } => Seen::OverRate { journal, rate },
             Error::Trimmed { journal, span } => Seen::Trimmed { journal, span },
             Error::Lost { journal, span } => Seen::Lost { journal, span },
             Error::Damaged { journal, span } => {
@@ -210,9 +220,12 @@ impl Error {
             Error::Invalid(invalid) => Seen::Invalid(invalid),
             Error::Unauthorized(refused) => Seen::Unauthorized(refused.to_string()),
             Error::Idle { .. } | Error::TooSlow { .. } => Seen::Protocol(self.to_string()),
+            Error::Unlisted { remedy, .. } => match remedy {
+                Remedy::Later | Remedy::Reroute => Seen::Later(self.to_string()),
+                Remedy::Fix | Remedy::Lost => Seen::Io(self.to_string()),
+            },
             Error::Suspended { .. }
             | Error::StagingFull { .. }
-            | Error::Unlisted { .. }
             | Error::Unpersisted { .. }
             | Error::Busy { .. }
             | Error::Closing => Seen::Later(self.to_string()),

@@ -45,10 +45,7 @@ impl Broker {
     ) -> Result<ListedFragment, Error> {
         let signed_url = match request.signature_ttl.filter(|_| fragment.is_persisted()) {
             None => String::new(),
-            Some(ttl) => {
-                let store = self.shared.stores.get(&fragment.backing_store)?;
-                store.signed_url(&fragment, ttl).await?
-            }
+            Some(ttl) => self.shared.stores.sign(&fragment, ttl).await?,
         };
         Ok(ListedFragment { fragment, signed_url })
     }

@@ -22,7 +22,7 @@ use http::header::{
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use protocol::Invalid;
+use protocol::{Invalid, Status};
 use tonic::body::Body;
 
 /// The gateway, for the requests of one connection.
@@ -44,9 +44,20 @@ impl From<Invalid> for Problem {
     }
 }
 
+/// What to do about a journal that is not there.
+const CREATE: &str = "nothing was appended; create it first, with courant journals apply or by \
+                      writing to its file in a mount";
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        Problem { code: head::code_of_error(&error), text: error.to_string() }
+        let code = head::code_of_error(&error);
+        let text = match &error {
+            Error::Unresolved { status: Status::JournalNotFound, .. } => {
+                format!("{error}: {CREATE}")
+            }
+            error => error.to_string(),
+        };
+        Problem { code, text }
     }
 }
 

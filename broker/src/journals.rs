@@ -6,14 +6,17 @@
 use crate::error::refusal;
 use crate::read::{gone, read_local};
 use crate::served::{Gap, Place};
-use crate::specs::Purge;
-use crate::{Broker, Error, Served, Terms};
+use crate::specs::{Purge, expected};
+use crate::{Broker, Committed, Error, Resolution, Served, Terms};
 use bytes::Bytes;
-use client::{Append, Appended, Error as Seen, Journals, Loan, Read, Space, Stat, Wait};
-use cluster::Expect;
+use client::{Append, Appended, Error as Seen, Journals, Loan, Read, Space, Staged, Stat, Wait};
+use cluster::{Expect, Outcome};
+use futures::TryStreamExt;
 use index::disk::DiskFile;
-use protocol::request::AppendSuspend;
-use protocol::{Journal, LabelSet, Life, Offset, Span, Status};
+use protocol::request::{AppendSuspend, Change};
+use protocol::response::ListedJournal;
+use protocol::{Fragment, Journal, LabelSet, Life, Offset, Span, Status};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -98,12 +101,60 @@ impl Journals for Broker {
         })
     }
 
+    fn stored<'a>(
+        &'a self,
+        journal: &'a Journal,
+        from: Offset,
+        max: usize,
+    ) -> Wait<'a, Vec<Fragment>> {
+        Box::pin(async move {
+            let served = self.look_up(journal, None)?;
+            if !served.entry().spec.flags.may_read() {
+                let detail = "the journal is write-only".to_owned();
+                return Err(Seen::NotAllowed { journal: journal.clone(), detail });
+            }
+            let listed = self.wait_listed(&served).await;
+            listed.map_err(|error| error.for_client(journal))?;
+            Ok(served.stored().some_from(from, max, |_| true))
+        })
+    }
+
+    fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal> {
+        Box::pin(async move {
+            let entry = self.look_up(journal, None)?.entry();
+            Ok(ListedJournal {
+                spec: entry.spec.clone(),
+                mod_revision: entry.mod_revision,
+                create_revision: entry.create_revision,
+                route: self.own_route(),
+            })
+        })
+    }
+
+    fn change(&self, change: Change) -> Wait<'_, i64> {
+        Box::pin(async move {
+            let journal = change.journal().clone();
+            let applied = Broker::apply(self, vec![changed(change)]).await;
+            match applied.map_err(|error| error.for_client(&journal))? {
+                Outcome::Applied { revision } => Ok(revision),
+                Outcome::Conflict { revision, journal } => Err(Seen::Conflict(journal, revision)),
+            }
+        })
+    }
+
     fn lend(&self, journal: &Journal) -> Option<Loan> {
         let served = self.served(journal)?;
+        if self.shared.revocations.has(served.life()) {
+            return None;
+        }
         let pin = served.replica().lend().ok().flatten()?;
         pin.file().descriptor()?;
         let file = Arc::new(Lent(pin.file().clone()));
         Some(Loan { file, life: served.life(), pin: Box::new(pin) })
+    }
+
+    fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
+        self.shared.revocations.watch()
     }
 
     fn space(&self) -> Space {
@@ -113,6 +164,17 @@ impl Journals for Broker {
                 tracing::warn!(%error, "the room of the data directory is unknown");
                 Space::default()
             }
+        }
+    }
+}
+
+fn changed(change: Change) -> cluster::Change {
+    match change {
+        Change::Upsert { spec, expect } => {
+            cluster::Change::Upsert { spec: *spec, expect: expected(expect) }
+        }
+        Change::Delete { journal, expect } => {
+            cluster::Change::Delete { journal, expect: expected(expect) }
         }
     }
 }
@@ -149,13 +211,37 @@ impl Broker {
             union_registers: set(append.union_registers),
             subtract_registers: set(append.subtract_registers),
             writer: append.writer,
+            rate_wait: append.rate_wait,
             suspend: AppendSuspend::Resume,
             durability: append.durability,
             needs_sum: false,
         };
-        let committed = self.append_bytes(resolution, terms, append.content).await?;
+        let committed = match append.staged {
+            None => self.append_bytes(resolution, terms, append.content).await?,
+            Some(rest) => {
+                Box::pin(self.append_staged(resolution, terms, append.content, rest)).await?
+            }
+        };
         let (span, life) = (committed.span, committed.life);
         Ok(Appended { span, life, repeated: committed.is_repeated })
+    }
+
+    /// Appends bytes and what follows them in a local file of the caller, as one whole append.
+    async fn append_staged(
+        &self,
+        resolution: Resolution,
+        terms: Terms,
+        first: Bytes,
+        rest: Staged,
+    ) -> Result<Committed, Error> {
+        let mut stager = self.begin_append(resolution, terms, &self.connection()).await?;
+        stager.push(first).await?;
+        let unreadable = |source| {
+            let path = "the staged content of a mount".into();
+            Error::Local(index::Error::Disk { operation: "read", path, source })
+        };
+        stager.push_all(rest.pieces().map_err(unreadable)).await?;
+        stager.finish().await?.commit().await
     }
 
     /// Bytes at `offset`, from wherever they are; none at the head.
@@ -184,8 +270,10 @@ impl Broker {
                     }
                 }
                 Place::Stored(fragment) => {
-                    let shared = &self.shared;
-                    return shared.remote.read(self, served, &fragment, offset, max).await;
+                    let remote = &self.shared.remote;
+                    let bytes = remote.read(self, served, &fragment, offset, max).await?;
+                    served.traffic().add_fetched(fragment.codec, bytes.len());
+                    return Ok(bytes);
                 }
                 Place::Gap(Gap::Missing, _) if !served.stored().is_listed() => {
                     self.wait_listed(served).await?;

@@ -4,13 +4,18 @@
 //! What happens often is counted by atomics alone. What can be looked up is not counted at all, but
 //! looked up when somebody asks.
 
+mod calls;
 mod process;
+mod requests;
 mod scrape;
 mod traffic;
 
+pub(crate) use calls::Call;
+pub(crate) use requests::{Meter, Request, Requests};
 pub(crate) use traffic::Traffic;
 
 use crate::{Committed, Served};
+use calls::Calls;
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
 use protocol::Status;
@@ -72,6 +77,10 @@ impl Operation {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// What only those are told who may list.
+    of_stores: Registry,
+    requests: Requests,
+    calls: Calls,
     /// By the number of the operation.
     started: [IntCounter; Operation::ALL.len()],
     succeeded: [IntCounter; Operation::ALL.len()],
@@ -88,7 +97,7 @@ pub struct Metrics {
 
 impl Metrics {
     pub fn new() -> Self {
-        let registry = Registry::new();
+        let (registry, of_stores) = (Registry::new(), Registry::new());
         let started = counters(
             "gazette_journal_server_started_totals",
             "Requests that began, by operation.",
@@ -102,6 +111,9 @@ impl Metrics {
         let started_of = |operation: Operation| started.with_label_values(&[operation.name()]);
         let ok_of = |operation: Operation| completed.with_label_values(&[operation.name(), OK]);
         let metrics = Metrics {
+            calls: Calls::new(&registry),
+            requests: Requests::new(&of_stores),
+            of_stores,
             started: Operation::ALL.map(started_of),
             succeeded: Operation::ALL.map(ok_of),
             completed: completed.clone(),
@@ -150,6 +162,16 @@ impl Metrics {
     pub fn begin(self: &Arc<Self>, operation: Operation) -> Counted {
         self.started[operation as usize].inc();
         Counted { metrics: self.clone(), operation, is_ended: false }
+    }
+
+    /// What counts requests of stores.
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// A gRPC call that begins, of the method at that path, if there is one.
+    pub(crate) fn begin_call(&self, path: &str) -> Option<Call> {
+        self.calls.begin(path)
     }
 
     /// An append to a journal whose content, of `len` bytes, is complete.

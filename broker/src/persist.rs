@@ -4,11 +4,11 @@
 //! bounded rate, and goes on without a restart.
 
 use crate::stored::LocalBytes;
-use crate::{Broker, Error, Served, limits};
+use crate::{Broker, Error, Served, limits, retain};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use index::ledger::Closed;
+use index::ledger::{Closed, Stored};
 use index::store::{Store, StoreError, digest};
 use index::{Content, Entry, Turn, record};
 use protocol::{Fragment, LabelSet, Life, Remedy, Span};
@@ -52,29 +52,57 @@ fn is_due(broker: &Broker, served: &Served) -> bool {
     let entry = served.entry();
     let store = entry.spec.fragment.stores.first();
     store.is_some_and(|url| broker.shared.stores.may_ask(url))
-        && !served.replica().to_persist().is_empty()
+        && (!served.replica().to_persist().is_empty() || served.stored().to_see_to().is_some())
 }
 
 /// Persists all closed spans of one journal, up to the first that can't be.
 async fn persist_next(broker: Broker, served: Arc<Served>) -> Life {
     let entry = served.entry();
-    for closed in served.replica().to_persist() {
+    let listing = served.stored().to_see_to();
+    let mut waiting = served.replica().to_persist();
+    if listing.is_some() {
+        waiting.extend(to_put_again(&broker, &served));
+    }
+    for closed in waiting {
         // One at a time where the store has failed: the next one may find it resting again.
         let store = entry.spec.fragment.stores.first();
-        let Some(_permit) = store.and_then(|url| broker.shared.stores.ask(url)) else { break };
+        let Some(_permit) = store.and_then(|url| broker.shared.stores.ask(url)) else {
+            return served.life();
+        };
         if let Err(error) = persist(&broker, &served, &closed).await {
             let (journal, span) = (served.journal(), closed.span);
-            match error.remedy() {
+            match (error.remedy(), &error) {
                 // The store has said so already, once.
-                Remedy::Later => tracing::debug!(%journal, %span, %error, "not persisted yet"),
-                Remedy::Fix | Remedy::Lost | Remedy::Reroute => {
+                (Remedy::Later, _) | (Remedy::Fix, Error::Store(_)) => {
+                    tracing::debug!(%journal, %span, %error, "not persisted yet");
+                }
+                (Remedy::Fix | Remedy::Lost | Remedy::Reroute, _) => {
                     tracing::warn!(%journal, %span, %error, "not persisted");
                 }
             }
-            break;
+            return served.life();
         }
     }
+    if let Some(listing) = listing {
+        served.stored().set_seen_to(listing);
+    }
     served.life()
+}
+
+/// Spans that were put once, of which the store has nothing any more, and the local files have
+/// all: somebody deleted the objects. They are put again, unless their journal's retention would
+/// have deleted them as well (`retain` sees to those).
+fn to_put_again(broker: &Broker, served: &Served) -> Vec<Closed> {
+    let retention = served.entry().spec.fragment.retention;
+    let keep_from = retain::keep_from(broker, retention);
+    let is_kept = |stored: &Stored| retention.is_zero() || stored.mod_time >= keep_from;
+    let mut vanished = served.vanished();
+    vanished.retain(|closed| closed.persisted.as_ref().is_some_and(is_kept));
+    if !vanished.is_empty() {
+        let (journal, count) = (served.journal(), vanished.len());
+        tracing::warn!(%journal, count, "fragments are gone from the store: they are put again");
+    }
+    vanished
 }
 
 /// Rolls and persists everything below the head, for a journal that is about to be deleted. The

@@ -20,7 +20,7 @@ use index::store::{Content, StoreError};
 use index::{Error as Local, Replica};
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::response::{ReadMetadata, ReadResponse};
-use protocol::{Fragment, Header, Offset, Span, Status};
+use protocol::{Codec, Fragment, Header, Offset, Span, Status};
 use share::Share;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -53,7 +53,8 @@ enum Serving {
     Nothing,
     /// Local bytes up to here.
     Local(Offset),
-    Stored(Box<Content>, Offset),
+    /// A fragment of that codec, up to here.
+    Stored(Box<Content>, Codec, Offset),
     Ended,
 }
 
@@ -110,7 +111,7 @@ impl Reader {
                         return Ok(Some(step));
                     }
                 }
-                Serving::Stored(content, _) => match content.next().await {
+                Serving::Stored(content, ..) => match content.next().await {
                     Some(chunk) => {
                         let chunk = chunk.map_err(|error| missing(&self.served, error))?;
                         if let Some(step) = self.stored(chunk) {
@@ -226,7 +227,7 @@ impl Reader {
             None => {
                 let end = self.bounded(fragment.end());
                 let content = open(&self.broker, &self.served, &fragment, offset).await?;
-                Serving::Stored(Box::new(content), end)
+                Serving::Stored(Box::new(content), fragment.codec, end)
             }
         };
         let metadata = self.metadata(Status::Ok, offset, Some(fragment));
@@ -245,11 +246,7 @@ impl Reader {
     /// Where clients can fetch the fragment themselves: only those fail without that have no other
     /// way to it.
     async fn url_of(&mut self, fragment: &Fragment, is_remote: bool) -> Result<String, Error> {
-        let signed = match self.broker.shared.stores.get(&fragment.backing_store) {
-            Ok(store) => store.signed_url(fragment, URL_TTL).await,
-            Err(error) => Err(error),
-        };
-        match signed {
+        match self.broker.shared.stores.sign(fragment, URL_TTL).await {
             Ok(url) => Ok(url),
             Err(_) if self.request.may_proxy || !is_remote => Ok(String::new()),
             Err(error) => Err(error.into()),
@@ -292,12 +289,13 @@ impl Reader {
 
     /// A chunk of a stored fragment, cut at the read's end.
     fn stored(&mut self, mut chunk: Bytes) -> Option<Step> {
-        let Serving::Stored(_, end) = self.serving else { return None };
+        let Serving::Stored(_, codec, end) = self.serving else { return None };
         let offset = self.offset.expect("it was looked up");
         let left = usize::try_from(end.since(offset)).unwrap_or(usize::MAX);
         chunk.truncate(left);
         let len = chunk.len().min(self.share.chunk_len());
         self.rest = chunk.split_off(len);
+        self.served.traffic().add_fetched(codec, chunk.len());
         if chunk.len() == left {
             self.serving = Serving::Nothing;
         }
@@ -341,7 +339,9 @@ pub(crate) async fn open(
     from: Offset,
 ) -> Result<Content, Error> {
     let store = broker.shared.stores.get(&fragment.backing_store)?;
-    store.open(fragment, from).await.map_err(|error| missing(served, error))
+    let opened = store.open(fragment, from).await.map_err(|error| missing(served, error))?;
+    served.traffic().add_opened(fragment, from);
+    Ok(opened)
 }
 
 /// A fragment that is gone from its store makes the index be refreshed.

@@ -1,4 +1,5 @@
-//! Retention: stored fragments that are older than their journal keeps them are deleted.
+//! Retention: stored fragments are deleted that are older than their journal keeps them, or lie
+//! further below its head than the bytes that it keeps ([`RETAIN_BYTES`]).
 //!
 //! They go in ascending order, and the one that ends highest stays, so that the bucket alone still
 //! says where the journal goes on. What lies below is trimmed, durably so before the first object
@@ -6,10 +7,15 @@
 
 use crate::blocking::off_thread;
 use crate::{Broker, Error, Served};
-use protocol::{Fragment, Offset, Span};
+use index::ledger::{Closed, Stored};
+use protocol::{Fragment, JournalSpec, Offset, Span};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
+
+/// The label of a journal that says how many bytes below its head it keeps: a spec of Gazette's
+/// knows retention by age only, and takes any label.
+const RETAIN_BYTES: &str = "courant/retain-bytes";
 
 /// How often it is looked for what is too old.
 const LOOK: Duration = Duration::from_secs(60);
@@ -38,23 +44,73 @@ pub(crate) async fn run(broker: Broker) {
 
 /// Deletes what is too old of one journal.
 async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
-    let retention = served.entry().spec.fragment.retention;
+    let entry = served.entry();
+    let retention = entry.spec.fragment.retention;
+    let bytes_max = bytes_max(&entry.spec)?;
     let is_ready = served.stored().is_listed() && served.second_writer().is_none();
     // A lent mirror may still be read where it would be freed.
-    if retention.is_zero() || !is_ready || served.replica().is_pinned() {
+    let keeps_all = retention.is_zero() && bytes_max.is_none();
+    if keeps_all || !is_ready || served.replica().is_pinned() {
         return Ok(());
     }
-    let keep_from = keep_from(broker, retention);
-    let old = too_old(served.stored().all(), keep_from, served.replica().persisted());
+    let (stored, persisted) = (served.stored().all(), served.replica().persisted());
+    let mut old = Vec::new();
+    if !retention.is_zero() {
+        let keep_from = keep_from(broker, retention);
+        if let Some(below) = pruned_elsewhere(served, keep_from) {
+            trim(broker, served, below).await?;
+        }
+        old = too_old(stored.clone(), keep_from, persisted);
+    }
+    if let Some(bytes_max) = bytes_max {
+        let keep_above = served.stat().head.get().saturating_sub(bytes_max);
+        let far = too_far(stored, keep_above, persisted);
+        // Both are the first of the same list.
+        old = if far.len() > old.len() { far } else { old };
+    }
     let Some(last) = old.last() else { return Ok(()) };
     trim(broker, served, last.end()).await?;
     broker.delete_objects(served, &old).await
+}
+
+/// Below where everything is gone from the store that is too old as well: somebody pruned the
+/// journal by the same rule, as gazctl does, and the local bytes go, too.
+fn pruned_elsewhere(served: &Served, keep_from: i64) -> Option<Offset> {
+    let end = served.stored().begin_offset()?.min(served.replica().persisted());
+    let is_pruned = |closed: &Closed| {
+        let is_old = |stored: &Stored| stored.mod_time < keep_from;
+        closed.span.end() <= end && closed.persisted.as_ref().is_some_and(is_old)
+    };
+    let vanished = served.vanished();
+    vanished.iter().take_while(|closed| is_pruned(closed)).last().map(|last| last.span.end())
 }
 
 /// The time, in Unix seconds, from which what was stored is kept.
 pub(crate) fn keep_from(broker: &Broker, retention: Duration) -> i64 {
     let now_s = i64::try_from(broker.shared.config.clock.now_us() / 1_000_000).unwrap_or(i64::MAX);
     now_s.saturating_sub(i64::try_from(retention.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// How many bytes below its head a journal keeps at least, by its label; `None` for all.
+fn bytes_max(spec: &JournalSpec) -> Result<Option<i64>, Error> {
+    let Some(value) = spec.labels.value_of(RETAIN_BYTES) else { return Ok(None) };
+    match value.parse() {
+        Ok(bytes) if bytes > 0 => Ok(Some(bytes)),
+        _ => Err(Error::NotAllowed {
+            journal: spec.name.clone(),
+            detail: "its label courant/retain-bytes is no number of bytes, such as 1073741824",
+        }),
+    }
+}
+
+/// The fragments that end at `keep_above` or before, but the one that ends the journal.
+fn too_far(mut fragments: Vec<Fragment>, keep_above: i64, persisted: Offset) -> Vec<Fragment> {
+    fragments.pop();
+    let is_far =
+        |fragment: &Fragment| fragment.end().get() <= keep_above && fragment.end() <= persisted;
+    let kept = fragments.iter().position(|fragment| !is_far(fragment));
+    fragments.truncate(kept.unwrap_or(fragments.len()));
+    fragments
 }
 
 /// The fragments before the first one that is kept: because it is young, reaches above what is
@@ -93,6 +149,29 @@ pub(crate) async fn trim(
 mod tests {
     use super::*;
     use protocol::{Codec, Journal, Sum};
+
+    #[test]
+    fn what_lies_far_below_the_head_goes_and_the_last_stays() {
+        let journal = Journal::new("a/journal").expect("a valid name");
+        let fragment = |begin: u32| {
+            let span = Span::at(begin.into(), 10);
+            Fragment::local(journal.clone(), span, Sum::ZERO, Codec::None)
+        };
+        // Case: begins, the offset from which all is kept, stored below, how many go
+        let cases: [(&[u32], i64, u32, usize); 6] = [
+            (&[], 100, 0, 0),
+            (&[0], 100, 10, 0),
+            (&[0, 10, 20], 20, 30, 2),
+            (&[0, 10, 20], 19, 30, 1),
+            (&[0, 10, 20], 100, 15, 1),
+            (&[0, 10, 20], 100, 30, 2),
+        ];
+        for (begins, keep_above, persisted, expected) in cases {
+            let fragments = begins.iter().copied().map(fragment).collect();
+            let far = too_far(fragments, keep_above, persisted.into());
+            assert_eq!(far.len(), expected, "{begins:?} {keep_above}");
+        }
+    }
 
     #[test]
     fn the_old_go_in_order_and_the_last_stays() {

@@ -5,7 +5,7 @@ use crate::metrics::Traffic;
 use crate::stored::Stored;
 use client::Stat;
 use cluster::Entry;
-use index::ledger::Ledger;
+use index::ledger::{Closed, Ledger};
 use index::{Located, Policy, Replica};
 use protocol::{Codec, Fragment, Journal, Life, Offset, Span, Sum};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,6 +123,13 @@ impl Served {
         &self.stored
     }
 
+    /// Local bytes that could be freed, as far as nobody has the mirror open: those that a store
+    /// has at this moment.
+    pub(crate) fn freeable_len(&self) -> u64 {
+        let stored = self.replica.stored_here();
+        stored.iter().filter(|span| self.stored.covers(**span)).map(|span| span.len()).sum()
+    }
+
     /// Whether another broker wrote to the journal's store, and what of its was found there.
     pub fn second_writer(&self) -> Option<String> {
         self.stored.second_writer().map(|foreign| foreign.detail)
@@ -177,8 +184,30 @@ impl Served {
             may_read: spec.flags.may_read(),
             may_write: spec.flags.may_write(),
             fragments: self.stored.fragments(),
-            gaps: self.replica.gaps(),
+            gaps: self.gaps(),
+            registers: Some(self.replica.registers()),
         }
+    }
+
+    /// Spans below the head that were lost, and such that are damaged, as far as no store has them.
+    ///
+    /// A span is lost while nobody is known to have it: what another broker acknowledged there and
+    /// stores later is found again, since it is the only content that its offsets ever had.
+    pub fn missing(&self) -> (Vec<Span>, Vec<Span>) {
+        let (lost, damaged) = self.replica.missing();
+        let missing = |spans: Vec<Span>| {
+            spans.into_iter().flat_map(|span| self.stored.gaps(span)).collect::<Vec<_>>()
+        };
+        (missing(lost), missing(damaged))
+    }
+
+    /// How many those are.
+    pub(crate) fn gaps(&self) -> u64 {
+        if self.replica.gaps() == 0 {
+            return 0;
+        }
+        let (lost, damaged) = self.missing();
+        (lost.len() + damaged.len()) as u64
     }
 
     /// Where the bytes at `offset` are at this moment.
@@ -237,7 +266,7 @@ impl Served {
     }
 
     /// A closed span as a fragment: as it is stored, or with no sum while it is not.
-    fn closed(&self, closed: &index::ledger::Closed) -> Fragment {
+    fn closed(&self, closed: &Closed) -> Fragment {
         let local = Fragment::local(self.journal().clone(), closed.span, Sum::ZERO, closed.codec);
         match &closed.persisted {
             None => local,
@@ -262,6 +291,19 @@ impl Served {
         let codec = self.spool_codec(&ledger);
         let spool = Fragment::local(self.journal().clone(), spool, Sum::ZERO, codec);
         closed.chain([spool]).filter(|fragment| !fragment.span.is_empty()).collect()
+    }
+
+    /// Closed spans that were put once and that no store has any more, as far as their listings
+    /// tell, while the local files have them whole; ascending.
+    pub(crate) fn vanished(&self) -> Vec<Closed> {
+        let ledger = self.replica.ledger();
+        let local = ledger.local;
+        let is_vanished = |closed: &Closed| {
+            closed.persisted.is_some()
+                && local.covers(closed.span)
+                && !self.stored.covers(closed.span)
+        };
+        ledger.closed.into_iter().filter(is_vanished).collect()
     }
 
     fn view(&self) -> Arc<Ledger> {

@@ -5,12 +5,15 @@
 
 pub(crate) mod caller;
 mod connection;
+mod deadline;
 mod door;
+mod framed;
 mod greeting;
 pub(crate) mod intake;
 pub(crate) mod limits;
 mod listener;
 mod operators;
+mod reply;
 mod tls;
 
 pub use connection::http2_builder;
@@ -159,7 +162,9 @@ impl Accepting<'_> {
             match accepted {
                 Ok((socket, _)) if connections.len() < limits::CONNECTIONS_MAX => {
                     let (doors, stop) = (self.house.doors(), self.stop.clone());
-                    connections.spawn(connection::serve(socket, self.tls.clone(), doors, stop));
+                    let window = self.house.window(connections.len());
+                    let tls = self.tls.clone();
+                    connections.spawn(connection::serve(socket, tls, doors, stop, window));
                 }
                 Ok((socket, peer)) => turn_away(socket, &peer, self.tls.is_some()).await,
                 Err(error) => {

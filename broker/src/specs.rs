@@ -9,7 +9,7 @@ use crate::stored::refresh;
 use crate::{Broker, Error, Served, limits, persist};
 use cluster::{Change, Entry, Expect, Outcome};
 use index::Turn;
-use protocol::{Fragment, Journal};
+use protocol::{Fragment, Journal, request};
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -256,5 +256,14 @@ impl Broker {
             served.stored().remove(object.span);
         }
         Ok(())
+    }
+}
+
+/// What a request expects, as the key space takes it.
+pub(crate) fn expected(expect: request::Expect) -> Expect {
+    match expect {
+        request::Expect::Absent => Expect::Absent,
+        request::Expect::At(revision) => Expect::At(revision),
+        request::Expect::Any => Expect::Any,
     }
 }

@@ -4,15 +4,15 @@
 mod listing;
 mod second;
 
-pub(crate) use listing::refresh;
+pub(crate) use listing::{refresh, take_over};
 
-use crate::stores::pause;
+use crate::stores::{pause, pause_after};
 use crate::{Error, Served, limits};
 use cluster::Entry;
 use index::cover::{Cover, CoverSet};
 use index::store::Source;
 use listing::{Extent, Found, Marks};
-use protocol::{Fragment, Offset, Span, Sum};
+use protocol::{Fragment, Offset, Remedy, Span, Sum};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -44,6 +44,9 @@ struct State {
     wants_all: bool,
     /// Fragments that were deleted since the listing that is under way began.
     deleted_meanwhile: Vec<Span>,
+    /// Listings of everything, and up to which of them it was seen to what they lack.
+    whole_listings: u64,
+    seen_to: u64,
 }
 
 /// What another broker wrote to the journal's stores.
@@ -60,7 +63,7 @@ pub(crate) struct Foreign {
 enum Listed {
     No,
     /// The last try failed, and there was no success before.
-    Failed(String),
+    Failed(String, Remedy),
     Yes,
 }
 
@@ -81,17 +84,18 @@ impl Stored {
 
     /// Waits for the first listing, for a while; a try that fails ends the wait.
     pub async fn wait_listed(&self, served: &Served) -> Result<(), Error> {
-        let unlisted = |detail: &str| Error::Unlisted {
+        let unlisted = |detail: &str, remedy| Error::Unlisted {
             journal: served.journal().clone(),
             detail: detail.to_owned(),
+            remedy,
         };
         let mut listed = self.listed.subscribe();
         let tried = timeout(limits::LISTING_WAIT, listed.wait_for(|now| *now != Listed::No)).await;
         match tried {
-            Err(_elapsed) => Err(unlisted("the first listing takes long")),
+            Err(_elapsed) => Err(unlisted("the first listing takes long", Remedy::Later)),
             Ok(Err(_closed)) => Err(Error::Closing),
             Ok(Ok(now)) => match &*now {
-                Listed::Failed(detail) => Err(unlisted(detail)),
+                Listed::Failed(detail, remedy) => Err(unlisted(detail, *remedy)),
                 Listed::Yes | Listed::No => Ok(()),
             },
         }
@@ -119,6 +123,27 @@ impl Stored {
     /// Whether a store has all of a span, as far as its last listing tells.
     pub fn covers(&self, span: Span) -> bool {
         self.state().cover.covers(span)
+    }
+
+    /// What of a span no store has, ascending.
+    pub fn gaps(&self, span: Span) -> Vec<Span> {
+        let state = self.state();
+        let (mut gaps, mut at) = (Vec::new(), span.begin());
+        while at < span.end() {
+            at = match state.cover.covering(at) {
+                Cover::Here(fragment) => fragment.end(),
+                Cover::Next(fragment) => {
+                    let end = fragment.begin().min(span.end());
+                    gaps.push(Span::between(at, end));
+                    end
+                }
+                Cover::Past => {
+                    gaps.push(Span::between(at, span.end()));
+                    span.end()
+                }
+            };
+        }
+        gaps
     }
 
     /// All fragments known, in order.
@@ -172,6 +197,23 @@ impl Stored {
         }
     }
 
+    /// The number of the last listing of everything, if nobody has seen yet to what it lacks of
+    /// what was put.
+    pub fn to_see_to(&self) -> Option<u64> {
+        let state = self.state();
+        (state.seen_to < state.whole_listings).then_some(state.whole_listings)
+    }
+
+    /// What that listing lacks is there again, or is to be gone.
+    pub fn set_seen_to(&self, listing: u64) {
+        self.state().seen_to = listing;
+    }
+
+    /// Where the first fragment begins.
+    pub fn begin_offset(&self) -> Option<Offset> {
+        self.state().cover.first().map(Fragment::begin)
+    }
+
     /// The next listing need not wait for its time, and is one of everything: something that is
     /// known may not be there.
     pub fn refresh_soon(&self) {
@@ -220,6 +262,7 @@ impl Stored {
             Extent::All => {
                 state.cover.replace(listing);
                 state.forget_deleted();
+                state.whole_listings += 1;
             }
         }
     }
@@ -232,10 +275,14 @@ impl Stored {
         let mut state = self.state();
         state.failures = state.failures.saturating_add(1);
         state.wants_all = true;
-        state.due = Some(Instant::now() + pause(state.failures));
+        let pause = match error {
+            Error::Store(error) => pause_after(state.failures, error),
+            _ => pause(state.failures),
+        };
+        state.due = Some(Instant::now() + pause);
         drop(state);
         self.listed.send_if_modified(|listed| {
-            let failed = Listed::Failed(error.to_string());
+            let failed = Listed::Failed(error.to_string(), error.remedy());
             let is_news = *listed != Listed::Yes && *listed != failed;
             if is_news {
                 *listed = failed;

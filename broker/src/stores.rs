@@ -4,9 +4,14 @@
 //! writes a probe every half hour, and has appends wait for it). A store that fails rests, and then
 //! one alone asks it: when it works again, everything that waits goes on at once.
 
+mod metered;
+
 use crate::limits;
+use crate::metrics::{Meter, Request, Requests};
 use index::disk::Disk;
 use index::store::{Store, StoreError};
+use metered::Metered;
+use protocol::Fragment;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -18,14 +23,18 @@ pub struct Stores {
     files: Arc<dyn Disk>,
     /// Keeps the pauses of many brokers apart.
     entropy: u64,
+    requests: Requests,
     opened: Mutex<BTreeMap<String, Opened>>,
 }
 
 #[derive(Debug)]
 struct Opened {
     store: Store,
+    meter: Meter,
     /// Failures since the last success.
     failures: u32,
+    /// What the last of them was, up to `REASON_MAX` characters.
+    reason: Option<String>,
     /// It failed, and is not asked before then.
     rests_until: Option<Instant>,
     /// Somebody asks it after its rest.
@@ -33,14 +42,30 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(store: Store) -> Self {
-        Opened { store, failures: 0, rests_until: None, is_asked: false }
+    fn new(store: Store, meter: Meter) -> Self {
+        let metered = meter.clone();
+        let store = store.through(|objects| Arc::new(Metered::new(objects, metered)));
+        Opened { store, meter, failures: 0, reason: None, rests_until: None, is_asked: false }
     }
 
     fn may_be_asked(&self) -> bool {
         !self.is_asked && self.rests_until.is_none_or(|until| Instant::now() >= until)
     }
 }
+
+/// How a store does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// As specs have it.
+    pub url: String,
+    /// How often it failed since it last worked.
+    pub failures: u32,
+    /// What the last of these failures was.
+    pub reason: Option<String>,
+}
+
+/// The longest reason that is kept of a failure, in characters.
+const REASON_MAX: usize = 500;
 
 /// The right to ask a store. While one that failed is asked, nobody else has it.
 #[derive(Debug)]
@@ -71,11 +96,30 @@ pub(crate) fn pause(failures: u32) -> Duration {
     doubled.min(limits::RETRY_MAX)
 }
 
+/// The same after that failure. A directory that is missing is made by somebody who then looks
+/// whether it helped, and it costs nothing to look for it.
+pub(crate) fn pause_after(failures: u32, error: &StoreError) -> Duration {
+    match error {
+        StoreError::NoDirectory { .. } => pause(failures).min(limits::RETRY_OF_DIRECTORY),
+        _ => pause(failures),
+    }
+}
+
 impl Stores {
     /// No stores yet but those `given`; others are opened by their URLs when a spec names them.
-    pub(crate) fn new(files: Arc<dyn Disk>, given: &[Store], entropy: u64) -> Self {
-        let opened = given.iter().map(|store| (store.url().to_owned(), Opened::new(store.clone())));
-        Stores { files, entropy, opened: Mutex::new(opened.collect()) }
+    pub(crate) fn new(
+        files: Arc<dyn Disk>,
+        given: &[Store],
+        entropy: u64,
+        requests: Requests,
+    ) -> Self {
+        let open = |store: &Store| {
+            let url = store.url().to_owned();
+            let meter = requests.of(&url);
+            (url, Opened::new(store.clone(), meter))
+        };
+        let opened = Mutex::new(given.iter().map(open).collect());
+        Stores { files, entropy, requests, opened }
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeMap<String, Opened>> {
@@ -87,7 +131,9 @@ impl Stores {
         let store = self.open(url)?;
         // Of two that open it at once the first one stays.
         let mut opened = self.opened();
-        let known = opened.entry(url.to_owned()).or_insert_with(|| Opened::new(store));
+        let known = opened
+            .entry(url.to_owned())
+            .or_insert_with(|| Opened::new(store, self.requests.of(url)));
         Ok(known.store.clone())
     }
 
@@ -100,6 +146,19 @@ impl Stores {
         Store::new(url, self.files.clone())
     }
 
+    /// A URL by which anybody can fetch the fragment for `ttl`.
+    pub(crate) async fn sign(
+        &self,
+        fragment: &Fragment,
+        ttl: Duration,
+    ) -> Result<String, StoreError> {
+        let url = &fragment.backing_store;
+        let (store, begun) = (self.get(url)?, Instant::now());
+        let signed = store.signed_url(fragment, ttl).await;
+        self.requests.of(url).asked(Request::SignGet, begun, signed.is_ok());
+        signed
+    }
+
     /// Whether the store may be asked: it did not fail, or has rested.
     pub(crate) fn may_ask(&self, url: &str) -> bool {
         self.opened().get(url).is_none_or(Opened::may_be_asked)
@@ -108,11 +167,20 @@ impl Stores {
     /// The right to ask the store, for as long as that takes: `None` while it rests, or while
     /// somebody else finds out whether it works again.
     pub(crate) fn ask(&self, url: &str) -> Option<Permit<'_>> {
+        self.ask_if(url, Opened::may_be_asked)
+    }
+
+    /// The same while it rests, too: for an operator, who may have mended it.
+    pub(crate) fn ask_now(&self, url: &str) -> Option<Permit<'_>> {
+        self.ask_if(url, |known| !known.is_asked)
+    }
+
+    fn ask_if(&self, url: &str, may_ask: impl Fn(&Opened) -> bool) -> Option<Permit<'_>> {
         let mut opened = self.opened();
         let Some(known) = opened.get_mut(url) else {
             return Some(Permit { stores: self, url: None });
         };
-        if !known.may_be_asked() {
+        if !may_ask(known) {
             return None;
         }
         known.is_asked = known.failures > 0;
@@ -122,11 +190,12 @@ impl Stores {
 
     /// The store answered.
     pub(crate) fn succeeded(&self, url: &str) {
-        if let Some(known) = self.opened().get_mut(url)
-            && known.failures > 0
-        {
+        let mut opened = self.opened();
+        let Some(known) = opened.get_mut(url) else { return };
+        known.meter.checked(true);
+        if known.failures > 0 {
             tracing::info!(store = url, failures = known.failures, "the store works again");
-            (known.failures, known.rests_until) = (0, None);
+            (known.failures, known.reason, known.rests_until) = (0, None, None);
         }
     }
 
@@ -134,22 +203,30 @@ impl Stores {
     pub(crate) fn failed(&self, url: &str, error: &StoreError) {
         let mut opened = self.opened();
         let Some(known) = opened.get_mut(url) else { return };
+        known.meter.checked(false);
         // Several requests that were under way together fail together, and count once.
         if known.rests_until.is_some_and(|until| Instant::now() < until) {
             return;
         }
         known.failures = known.failures.saturating_add(1);
+        known.reason = Some(error.to_string().chars().take(REASON_MAX).collect());
         let spread = spread(self.entropy ^ u64::from(known.failures));
-        let pause = pause(known.failures).mul_f64(0.8 + 0.2 * f64::from(spread) / 1024.0);
+        let pause =
+            pause_after(known.failures, error).mul_f64(0.8 + 0.2 * f64::from(spread) / 1024.0);
         known.rests_until = Some(Instant::now() + pause);
         if known.failures == 1 {
             tracing::warn!(store = url, %error, "the store fails; bytes wait for it locally");
         }
     }
 
-    /// The stores in use, and how often each failed since it last worked.
-    pub fn health(&self) -> Vec<(String, u32)> {
-        self.opened().iter().map(|(url, known)| (url.clone(), known.failures)).collect()
+    /// The stores in use, and how each does.
+    pub fn health(&self) -> Vec<Health> {
+        let health = |(url, known): (&String, &Opened)| Health {
+            url: url.clone(),
+            failures: known.failures,
+            reason: known.reason.clone(),
+        };
+        self.opened().iter().map(health).collect()
     }
 }
 
@@ -166,16 +243,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_missing_directory_is_looked_for_each_second() {
+        let missing = StoreError::NoDirectory { store: "file:///".into(), dir: "/srv".into() };
+        // Case: failures in a row, pause in milliseconds
+        for (failures, expected) in [(1, 250), (3, 1000), (9, 1000)] {
+            let pause = pause_after(failures, &missing);
+            assert_eq!(pause, Duration::from_millis(expected), "{failures}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_store_that_fails_rests() {
-        let stores = Stores::new(Arc::new(ForgetfulDisk::new()), &[], 7);
+        let requests = Requests::new(&prometheus::Registry::new());
+        let stores = Stores::new(Arc::new(ForgetfulDisk::new()), &[], 7, requests);
         let url = "file:///";
         stores.get(url).expect("a file store needs nothing");
         let error = StoreError::Missing { store: url.to_owned(), name: "x".to_owned() };
         assert!(stores.may_ask(url));
         stores.failed(url, &error);
         stores.failed(url, &error);
-        assert_eq!(stores.health(), [(url.to_owned(), 1)], "failures together count once");
+        let health =
+            |failures, reason: Option<String>| [Health { url: url.into(), failures, reason }];
+        assert_eq!(stores.health(), health(1, Some(error.to_string())), "they count once");
         assert!(!stores.may_ask(url));
         tokio::time::advance(pause(1)).await;
         assert!(stores.may_ask(url));
@@ -184,10 +274,16 @@ mod tests {
         assert!(!stores.may_ask(url) && stores.ask(url).is_none());
         drop(permit);
         assert!(stores.may_ask(url));
+        // Case: an operator does not wait for its rest, but for who asks it at that moment.
+        stores.failed(url, &error);
+        assert!(stores.ask(url).is_none());
+        let permit = stores.ask_now(url).expect("nobody else asks");
+        assert!(stores.ask_now(url).is_none());
+        drop(permit);
         stores.succeeded(url);
         // Case: many ask one that works.
         let permits = [stores.ask(url), stores.ask(url)];
         assert!(permits.iter().all(Option::is_some));
-        assert_eq!(stores.health(), [(url.to_owned(), 0)]);
+        assert_eq!(stores.health(), health(0, None));
     }
 }

@@ -6,9 +6,11 @@ use broker::{Ask, Error, Terms};
 use bytes::Bytes;
 use client::{Append, Durability, Journals, Writer};
 use futures::FutureExt;
-use index::disk::Crash;
+use index::disk::{Crash, Disk, ForgetfulDisk, Open};
 use protocol::request::AppendSuspend;
 use protocol::{Flags, LabelSet, Offset, Selector, Span, Status, Sum, SuspendLevel};
+use std::path::Path;
+use std::time::Duration;
 use world::{World, journal};
 
 fn labels(name: &str, value: &str) -> LabelSet {
@@ -47,6 +49,86 @@ async fn what_needs_no_waiting_is_ready_at_once() {
     let read = client::Read { journal: name, life: None, offset: Offset::from(5), max: 6 };
     let read = Journals::read(&world.broker, read).now_or_never();
     assert_eq!(&read.expect("ready").expect("local")[..], b"second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_wait_for_the_rate_for_too_long_is_not_appended() {
+    const RATE: usize = 1000;
+    let world = World::new().await;
+    world.apply("a/journal", |spec| spec.max_append_rate = RATE as i64).await;
+    let append = |len: usize, rate_wait| Append {
+        rate_wait,
+        ..Append::new(journal("a/journal"), vec![b'x'; len].into())
+    };
+    let (short, long) = (Duration::from_secs(5), Duration::from_secs(30));
+    // A second's worth is there at first.
+    Journals::append(&world.broker, append(RATE, Some(short))).await.expect("it is allowed");
+    // Case: bytes, the longest wait, whether it happens
+    for (len, rate_wait, happens) in [
+        (20 * RATE, Some(short), false),
+        // Case: what was refused took nothing: this one waits for itself alone.
+        (4 * RATE, Some(short), true),
+        (20 * RATE, Some(long), true),
+        (9 * RATE, Some(short), false),
+        (9 * RATE, None, true),
+    ] {
+        let before = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
+        let answer = Journals::append(&world.broker, append(len, rate_wait)).await;
+        let after = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
+        let grown = usize::try_from(after.head.since(before.head)).expect("few bytes");
+        match answer {
+            Ok(_) => assert_eq!((happens, grown), (true, len)),
+            Err(client::Error::OverRate { rate, .. }) => {
+                assert_eq!((happens, grown, rate), (false, 0, RATE as u64), "{len}");
+            }
+            Err(other) => panic!("{len}: {other}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pieces_of_an_append_wait_for_the_rate_together() {
+    let world = World::new().await;
+    world.apply("a/journal", |spec| spec.max_append_rate = 1000).await;
+    let resolution = world.broker.resolve(&Ask::new(journal("a/journal"))).await;
+    let terms = Terms { rate_wait: Some(Duration::from_secs(5)), ..Terms::default() };
+    let (resolution, connection) = (resolution.expect("it resolves"), world.broker.connection());
+    let begun = world.broker.begin_append(resolution, terms, &connection).await;
+    let mut stager = begun.expect("it may be appended to");
+    for seconds in 0..6 {
+        stager.push(vec![b'x'; 1000].into()).await.unwrap_or_else(|_| panic!("after {seconds} s"));
+    }
+    let refused = stager.push(vec![b'x'; 1000].into()).await;
+    assert!(matches!(refused, Err(Error::OverRate { rate: 1000, .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn what_a_mount_staged_is_one_append_and_repeated_once() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let disk = ForgetfulDisk::new();
+    let file = disk.open(Path::new("staged"), Open::New).expect("a new disk takes files");
+    // Longer than what is staged in memory.
+    let content = vec![b'x'; 3 << 20];
+    file.write_at(&content, 9).expect("it has room");
+    let append = |len| Append {
+        staged: Some(client::Staged::new(file.clone(), 9, len)),
+        writer: Some(Writer { id: [7; 16], sequence: len }),
+        ..Append::new(journal("a/journal"), Bytes::from_static(b"first "))
+    };
+    for is_repeated in [false, true] {
+        let appended = Journals::append(&world.broker, append(3 << 20)).await.expect("it happens");
+        let expected = (Span::at(Offset::ZERO, 6 + (3 << 20)), is_repeated);
+        assert_eq!((appended.span, appended.repeated), expected);
+    }
+    let read = world.read("a/journal", 0).await.expect("local");
+    assert!(read.starts_with("first xxx") && read.bytes().skip(6).all(|byte| byte == b'x'));
+    // Case: the file is shorter than it says
+    let failed = Journals::append(&world.broker, append((3 << 20) + 1)).await;
+    let error = failed.expect_err("a byte is missing");
+    assert!(matches!(&error, client::Error::Io(_)), "{error}");
+    let stat = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
+    assert_eq!(stat.head.as_u64(), 6 + (3 << 20));
 }
 
 #[tokio::test]
@@ -187,7 +269,7 @@ async fn clients_that_stall_do_not_stop_those_that_are_quick() {
     let piece = Bytes::from(vec![b'x'; 1 << 20]);
     let mut stalled = Vec::new();
     // Case: more than all content in memory may be
-    while stalled.len() << 20 <= 2 * broker::limits::PIECES_MAX as usize {
+    while stalled.len() << 20 <= 2 * broker::Memory::DEFAULT.pieces() as usize {
         let resolution = world.broker.resolve(&Ask::new(journal("a/journal"))).await;
         let resolution = resolution.expect("it resolves");
         let connection = world.broker.connection();

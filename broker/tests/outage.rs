@@ -137,8 +137,8 @@ async fn a_slow_store_holds_no_append() {
     trial.world.append("a/journal", "first ").await;
     served.replica().roll().expect("the log takes it");
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let append = trial.world.append("a/journal", "second");
-    tokio::time::timeout(Duration::from_secs(1), append).await.expect("the put goes on meanwhile");
+    trial.world.append("a/journal", "second").await;
+    assert_eq!(served.replica().persisted(), 0.into(), "the put goes on meanwhile");
     trial.persisted(&served).await;
 }
 
@@ -218,6 +218,16 @@ async fn a_damaged_object_is_named_and_the_others_are_served() {
 
 /// Puts a fragment behind the broker's back, as another one does.
 async fn put(store: &Store, begin: u32, content: &[u8], postfix: &str) -> Fragment {
+    put_with(store, begin, content, postfix, &LabelSet::default()).await
+}
+
+async fn put_with(
+    store: &Store,
+    begin: u32,
+    content: &[u8],
+    postfix: &str,
+    registers: &LabelSet,
+) -> Fragment {
     struct Placed(Offset, Vec<u8>);
     impl index::store::Source for Placed {
         fn read_at(&self, offset: Offset, buf: &mut [u8]) -> std::io::Result<usize> {
@@ -232,7 +242,7 @@ async fn put(store: &Store, begin: u32, content: &[u8], postfix: &str) -> Fragme
     let sum = index::store::digest(span, source.clone()).await.expect("memory").sum;
     let local = Fragment::local(journal("a/journal"), span, sum, Codec::None);
     let fragment = Fragment { path_postfix: postfix.to_owned(), ..local };
-    store.put(&fragment, source).await.expect("memory")
+    store.put_with(&fragment, registers, source).await.expect("memory")
 }
 
 #[tokio::test(start_paused = true)]
@@ -291,4 +301,113 @@ async fn a_postfix_that_does_not_ascend_is_listed_in_full() {
     assert_eq!(trial.faulty.listed_behind(), []);
     let listed = trial.objects.list(None);
     assert_eq!(futures::StreamExt::count(listed).await, 101);
+}
+
+/// A journal that is listed each ten seconds, with three appends of ten bytes in a fragment each.
+async fn begin_with_three(trial: &Trial, retention: Duration) -> Arc<Served> {
+    let served = trial
+        .create_as("a/journal", |spec| {
+            spec.fragment.refresh_interval = Duration::from_secs(10);
+            spec.fragment.retention = retention;
+        })
+        .await;
+    for content in ["0123456789", "abcdefghij", "klmnopqrst"] {
+        trial.world.append("a/journal", content).await;
+        trial.persisted(&served).await;
+    }
+    served
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_delete_is_put_again_while_it_is_local() {
+    let trial = Trial::new().await;
+    let served = begin_with_three(&trial, Duration::ZERO).await;
+    let key = trial.key_of(served.journal(), 1).await;
+    let right = trial.objects.get(&key).await.expect("it is there").bytes().await.expect("memory");
+    trial.objects.delete(&key).await.expect("memory");
+    // A listing of everything finds out, which comes now and then.
+    tokio::time::sleep(Duration::from_secs(17 * 12)).await;
+    until("it is put again", || async { trial.objects.head(&key).await.is_ok() }).await;
+    let again = trial.objects.get(&key).await.expect("it is there").bytes().await.expect("memory");
+    assert_eq!(again, right);
+    let puts = trial.faulty.asked(Operation::Put);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!((trial.faulty.asked(Operation::Put), puts), (4, 4), "once is enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_prune_goes_here_as_well() {
+    let trial = Trial::new().await;
+    let served = begin_with_three(&trial, Duration::from_secs(86_400)).await;
+    let keys = [trial.key_of(served.journal(), 0).await, trial.key_of(served.journal(), 1).await];
+    // The objects are of this day, and the broker's clock comes to stand long after it.
+    trial.world.clock.advance(Duration::from_secs(100 * 365 * 86_400));
+    for key in &keys {
+        trial.objects.delete(key).await.expect("memory");
+    }
+    until("it is trimmed", || async { served.replica().trimmed() == Offset::from(20) }).await;
+    assert_eq!(trial.world.read("a/journal", 20).await.expect("the last one stays"), "klmnopqrst");
+    let gone = trial.world.read("a/journal", 0).await;
+    assert!(matches!(gone, Err(client::Error::Trimmed { .. })), "{gone:?}");
+    assert_eq!(trial.faulty.asked(Operation::Put), 3, "nothing is put again");
+}
+
+/// Makes the head jump to where the store ends, as `reset-head` does.
+async fn reset_head(trial: &Trial, served: &Served) {
+    until("it is found", || async { served.second_writer().is_some() }).await;
+    let terms = Terms { offset: Some(served.index_end()), ..Terms::default() };
+    trial.world.commit("a/journal", terms, "").await.expect("the head is reset");
+}
+
+#[tokio::test(start_paused = true)]
+async fn registers_of_a_second_writer_are_taken_over_with_its_end() {
+    let set = |value| LabelSet::default().with("author", value).expect("a label");
+    let trial = Trial::new().await;
+    let served = begin_with_three(&trial, Duration::ZERO).await;
+    let ours = Terms { union_registers: Some(set("ours")), ..Terms::default() };
+    trial.world.commit("a/journal", ours, "x").await.expect("it happens");
+    // Case: what the second writer's last fragment says, and what is taken over
+    for (begin, noted, expected) in [(40, set("theirs"), set("theirs")), (50, set("no"), set("no"))]
+    {
+        put_with(&trial.store(), begin, b"0123456789", "", &noted).await;
+        reset_head(&trial, &served).await;
+        assert_eq!(served.replica().registers(), expected);
+    }
+    // Case: one that says nothing, as Gazette's brokers do
+    put(&trial.store(), 60, b"0123456789", "").await;
+    reset_head(&trial, &served).await;
+    assert_eq!(served.replica().registers(), set("no"));
+    let after = trial.world.crashed(index::disk::Crash::Power(5)).await;
+    let served = after.broker.served(&journal("a/journal")).expect("it exists");
+    assert_eq!((served.replica().registers(), served.replica().head()), (set("no"), 70.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_is_found_again_where_a_store_has_it_later() {
+    let trial = Trial::new().await;
+    let served = begin_with_three(&trial, Duration::ZERO).await;
+    put(&trial.store(), 60, b"the others", "").await;
+    reset_head(&trial, &served).await;
+    assert_eq!((served.stat().gaps, served.missing().0), (1, vec![Span::at(30.into(), 30)]));
+    // Case: a part of it comes, in the middle
+    put(&trial.store(), 40, b"found late", "").await;
+    until("a part is found", || async { served.stat().gaps == 2 }).await;
+    assert_eq!(trial.world.read("a/journal", 60).await.expect("stored"), "the others");
+    let gaps = [Span::at(30.into(), 10), Span::at(50.into(), 10)];
+    assert_eq!(served.missing(), (gaps.to_vec(), Vec::new()));
+    let read = async |offset: u32| {
+        let at = Offset::from(offset);
+        let read = client::Read { journal: journal("a/journal"), life: None, offset: at, max: 10 };
+        Journals::read(&trial.world.broker, read).await
+    };
+    assert_eq!(read(40).await.expect("found"), "found late");
+    assert!(matches!(read(50).await, Err(client::Error::Lost { .. })));
+    // Case: the rest; nobody is a second writer by it, and appends go on
+    put(&trial.store(), 30, b"0123456789", "").await;
+    put(&trial.store(), 50, b"0123456789", "").await;
+    until("all is found", || async { served.stat().gaps == 0 }).await;
+    assert_eq!(served.second_writer(), None);
+    assert_eq!(trial.world.append("a/journal", "x").await.span, Span::at(70.into(), 1));
+    let all = trial.world.read("a/journal", 20).await.expect("no gap is left");
+    assert_eq!(all, "klmnopqrst0123456789found late0123456789the othersx");
 }

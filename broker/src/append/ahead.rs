@@ -6,10 +6,13 @@
 //! bytes stay, the others' are served from the store, and what nobody has is recorded as lost.
 
 use super::{Target, check};
-use crate::{Error, Served};
+use crate::stored::take_over;
+use crate::{Error, Served, limits};
 use index::Turn;
 use index::spans::SpanSet;
-use protocol::{Fragment, Offset};
+use index::store::StoreError;
+use protocol::{Fragment, LabelSet, Offset};
+use tokio::time::timeout;
 
 /// Whether the head is behind, which it hardly ever is.
 pub(super) fn is_behind(target: &Target, turn: &Turn) -> bool {
@@ -36,13 +39,15 @@ async fn follow_store(target: &Target, turn: &mut Turn) -> Result<(), Error> {
     }
     if served.replica().is_blank() {
         // It was listed as empty, and somebody wrote to its store since: nothing is in the way.
-        return Ok(served.replica().adopt(stored)?);
+        let registers = registers_at(target, stored).await?.unwrap_or_default();
+        return take_over(served.replica(), turn, stored, registers).await;
     }
     let journal = served.journal().clone();
     match target.terms.offset {
         Some(expected) if expected == stored => {
             tracing::warn!(%journal, %head, %stored, "the head jumps to the end of its store");
-            jump(served, turn, stored).await?;
+            let registers = registers_at(target, stored).await?;
+            jump(served, turn, stored, registers).await?;
             served.stored().overtook();
             Ok(())
         }
@@ -65,13 +70,40 @@ async fn follow_suspension(target: &Target, turn: &mut Turn) -> Result<(), Error
     if served.replica().is_blank() {
         return Ok(served.replica().adopt(suspended)?);
     }
-    jump(served, turn, suspended).await
+    jump(served, turn, suspended, None).await
 }
 
-async fn jump(served: &Served, turn: &mut Turn, to: Offset) -> Result<(), Error> {
+/// The registers that who stored the last fragment had then. `None` where it says nothing of them.
+///
+/// They belong to the end that is taken over: the log goes on from there with what its last append
+/// left, as a replica of that broker would.
+async fn registers_at(target: &Target, end: Offset) -> Result<Option<LabelSet>, Error> {
+    let served = &target.served;
+    let fragments = served.stored().all();
+    let Some(last) = fragments.iter().find(|fragment| fragment.end() == end) else {
+        return Ok(None);
+    };
+    let store = target.broker.stores().get(&last.backing_store)?;
+    let registers = match timeout(limits::LISTING_WAIT, store.registers(last)).await {
+        Ok(registers) => registers?,
+        Err(_elapsed) => {
+            let store = store.url().to_owned();
+            let detail = "it takes long to tell the registers of the last fragment".to_owned();
+            return Err(StoreError::Unhealthy { store, detail }.into());
+        }
+    };
+    Ok((!registers.is_empty()).then_some(registers))
+}
+
+async fn jump(
+    served: &Served,
+    turn: &mut Turn,
+    to: Offset,
+    registers: Option<LabelSet>,
+) -> Result<(), Error> {
     let stored: SpanSet =
         served.stored().all().iter().map(|fragment: &Fragment| fragment.span).collect();
-    turn.jump(to, &stored)?.done().await?;
+    turn.jump(to, &stored, registers)?.done().await?;
     served.forget_view();
     Ok(())
 }

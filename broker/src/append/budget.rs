@@ -48,6 +48,17 @@ impl Share {
         }
     }
 
+    /// Takes or gives back, to have `len` bytes.
+    pub fn resize(&mut self, len: u64) -> Result<(), Error> {
+        match len.checked_sub(self.len) {
+            Some(more) => self.grow(more),
+            None => {
+                self.shrink_to(len);
+                Ok(())
+            }
+        }
+    }
+
     /// Gives back what is beyond `keep`.
     pub fn shrink_to(&mut self, keep: u64) {
         let back = self.len.saturating_sub(keep);

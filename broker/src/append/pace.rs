@@ -61,17 +61,30 @@ impl Drop for Due<'_> {
     }
 }
 
-/// Waits until `len` bytes may be taken at `rate` bytes a second. Whether there was a wait.
-pub(super) async fn pay(served: &Served, len: u64, rate: u64) -> bool {
-    let (allowance, cost) = (served.allowance(), cost(len, rate));
-    let wait = allowance.take(cost, Instant::now());
-    if wait.is_zero() {
-        return false;
+/// Bytes that a journal takes at so many bytes a second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Price {
+    pub len: u64,
+    pub rate: u64,
+}
+
+impl Price {
+    /// Waits until the bytes may be taken, and says for how long. Where that is longer than `max`
+    /// it fails at once with `OverRate`, and takes nothing of what others wait for.
+    pub async fn pay(self, served: &Served, max: Option<Duration>) -> Result<Duration, Error> {
+        let (allowance, cost) = (served.allowance(), cost(self.len, self.rate));
+        let wait = allowance.take(cost, Instant::now());
+        if wait.is_zero() {
+            return Ok(wait);
+        }
+        let due = Due { allowance, cost };
+        if max.is_some_and(|max| wait > max) {
+            return Err(Error::OverRate { journal: served.journal().clone(), rate: self.rate });
+        }
+        sleep(wait).await;
+        std::mem::forget(due);
+        Ok(wait)
     }
-    let due = Due { allowance, cost };
-    sleep(wait).await;
-    std::mem::forget(due);
-    true
 }
 
 /// How long a client that must send at some rate may still rest. Only its own pauses count: what it

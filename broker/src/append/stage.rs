@@ -1,10 +1,10 @@
 //! Content on its way in: in memory while it is short, then on disk, and never without bound.
 
 use super::budget::{Budget, Share};
-use super::pace::{self, Credit};
+use super::pace::{Credit, Price};
 use super::{Staged, Target, Whole, check};
 use crate::blocking::{Work, begin, off_thread};
-use crate::{Error, limits};
+use crate::{Error, Memory, limits};
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use index::staging::Upload;
@@ -13,6 +13,7 @@ use protocol::Sum;
 use sha1::{Digest, Sha1};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// The bounds of all appends under way.
@@ -32,10 +33,10 @@ pub struct Connection {
 }
 
 impl Staging {
-    pub fn new(staged_max: u64) -> Self {
+    pub fn new(staged_max: u64, memory: Memory) -> Self {
         Staging {
-            memory: Budget::new("in memory", limits::MEMORY_MAX),
-            pieces: Budget::new("in memory, in pieces", limits::PIECES_MAX),
+            memory: Budget::new("in memory", memory.whole()),
+            pieces: Budget::new("in memory, in pieces", memory.pieces()),
             disk: Budget::new("on disk", staged_max),
         }
     }
@@ -96,8 +97,9 @@ pub struct Stager {
     disk: OnDisk,
     /// Bytes a second that the journal takes at most, if that is limited.
     rate_max: Option<u64>,
-    /// Pieces that had to wait for that.
+    /// Pieces that had to wait for that, and for how long.
     delayed: u64,
+    waited: Duration,
 }
 
 /// The part of the content that is on disk.
@@ -133,6 +135,7 @@ impl Stager {
             sum,
             disk: OnDisk::Nothing,
             delayed: 0,
+            waited: Duration::ZERO,
         }
     }
 
@@ -165,10 +168,8 @@ impl Stager {
         if len > max {
             return Err(Error::TooLarge { len, max });
         }
-        if let Some(rate) = self.rate_max
-            && Box::pin(pace::pay(&self.target.served, piece_len, rate)).await
-        {
-            self.delayed += 1;
+        if let Some(rate) = self.rate_max {
+            self.pay(Price { len: piece_len, rate }).await?;
         }
         self.len = len;
         self.pieces.push(piece);
@@ -177,6 +178,15 @@ impl Stager {
         if self.pieces_len > limits::STAGED_IN_MEMORY as u64 || !has_memory {
             Box::pin(self.spill()).await?;
         }
+        Ok(())
+    }
+
+    /// Waits until the journal's rate allows a piece.
+    async fn pay(&mut self, price: Price) -> Result<(), Error> {
+        let max = self.target.terms.rate_wait.map(|max| max.saturating_sub(self.waited));
+        let waited = Box::pin(price.pay(&self.target.served, max)).await?;
+        self.delayed += u64::from(!waited.is_zero());
+        self.waited += waited;
         Ok(())
     }
 

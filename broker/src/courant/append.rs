@@ -11,6 +11,7 @@ use futures::{Stream, stream};
 use prost::Message;
 use protocol::wire::{courant, gazette};
 use protocol::{Invalid, Journal, LabelSet, Life, Offset, Selector};
+use std::time::Duration;
 use tonic::{Status, Streaming};
 
 /// What remains of the stream after its first message.
@@ -137,9 +138,15 @@ fn terms(request: courant::AppendRequest) -> Result<Terms, Invalid> {
         subtract_registers: subtract.map(LabelSet::try_from).transpose()?,
         writer: writer(&request)?,
         durability,
+        rate_wait: rate_wait(request.rate_wait_ms),
         life: (request.life != 0).then(|| Life::new(request.life)),
         ..Terms::default()
     })
+}
+
+/// The longest wait for a journal's rate; 0 is as long as it takes.
+fn rate_wait(milliseconds: u32) -> Option<Duration> {
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
 }
 
 fn durability(number: i32) -> Result<Option<Durability>, Invalid> {
@@ -211,10 +218,11 @@ fn refused(caller: &Caller, name: &str, error: &Error) -> courant::AppendRespons
     }
 }
 
-/// The limit that an append was over.
+/// The limit that an append was over, or that of a second.
 fn limit_of(error: &Error) -> u64 {
     match error {
         Error::TooLarge { max, .. } | Error::Local(index::Error::TooLarge { max, .. }) => *max,
+        Error::OverRate { rate, .. } => *rate,
         _ => 0,
     }
 }

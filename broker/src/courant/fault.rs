@@ -17,6 +17,7 @@ pub fn fault_of(error: &Error) -> Fault {
         Error::StaleSequence { .. } => Fault::StaleSequence,
         Error::SecondWriter { .. } | Error::StoreIsAhead { .. } => Fault::SecondWriter,
         Error::TooLarge { .. } => Fault::TooLarge,
+        Error::OverRate { .. } => Fault::OverRate,
         Error::Invalid(_) => Fault::Refused,
         Error::Conflict { .. } => Fault::Conflict,
         Error::Unresolved { .. }
@@ -25,13 +26,13 @@ pub fn fault_of(error: &Error) -> Fault {
         | Error::StagingFull { .. }
         | Error::Idle { .. }
         | Error::TooSlow { .. }
-        | Error::Unlisted { .. }
         | Error::Unpersisted { .. }
         | Error::Busy { .. }
         | Error::Closing => Fault::Later,
         Error::Trimmed { .. } | Error::Lost { .. } | Error::Damaged { .. } | Error::Hole { .. } => {
             Fault::Io
         }
+        Error::Unlisted { remedy, .. } => later_or_io(*remedy),
         Error::Store(error) => later_or_io(error.remedy()),
         Error::Local(error) => local(error),
         Error::KeySpace(error) => key_space(error),

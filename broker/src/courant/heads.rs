@@ -97,5 +97,6 @@ pub fn head(stat: Stat) -> Head {
         fragments: stat.fragments,
         gaps: stat.gaps,
         may_read: stat.may_read,
+        registers: stat.registers.map(|registers| registers.to_bytes().into()),
     }
 }

@@ -1,5 +1,6 @@
 //! Status: what the broker holds and what it waits for, as one JSON object.
 
+use crate::stores::Health;
 use crate::{Broker, Served};
 use client::Durability;
 use index::Recovered;
@@ -29,6 +30,7 @@ pub fn status(broker: &Broker) -> Value {
         "journals": served.len(),
         "bytes": bytes(&served),
         "is_over_budget": broker.is_over_budget(),
+        "open_for_passthrough": pinned(&served, broker.revoked()),
         "unfinished_appends": { "bytes_in_memory": in_memory, "bytes_on_disk": on_disk },
         "stores": broker.stores().health().into_iter().map(store).collect::<Vec<_>>(),
         "attention": attention(&served),
@@ -39,7 +41,7 @@ pub fn status(broker: &Broker) -> Value {
 /// The object of a `StatusResponse` about one journal, whose members are a promise as well.
 pub fn journal(served: &Served) -> Value {
     let stat = served.stat();
-    let (lost, damaged) = served.replica().missing();
+    let (lost, damaged) = served.missing();
     json!({
         "journal": stat.journal.as_str(),
         "life": format!("{:013x}", stat.life.get()),
@@ -72,8 +74,25 @@ fn bytes(served: &[std::sync::Arc<Served>]) -> Value {
     json!({ "local": local, "unsynced": unsynced, "unpersisted": unpersisted })
 }
 
-fn store((url, failures): (String, u32)) -> Value {
-    json!({ "url": url, "failures": failures })
+/// What open files keep from being freed, whatever the budget: the largest journals are named.
+fn pinned(served: &[std::sync::Arc<Served>], revoked: u64) -> Value {
+    let pinned = served.iter().filter(|served| served.replica().is_pinned());
+    let mut pinned: Vec<_> =
+        pinned.map(|served| (served.replica().local_len(), served.journal().as_str())).collect();
+    pinned.sort_by(|a, b| b.cmp(a));
+    let named = pinned.iter().take(NAMED_MAX);
+    json!({
+        "count": pinned.len(),
+        "revoked": revoked,
+        "local_bytes": pinned.iter().map(|(bytes, _)| bytes).sum::<u64>(),
+        "journals": named
+            .map(|(bytes, journal)| json!({ "journal": journal, "local_bytes": bytes }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn store(Health { url, failures, reason }: Health) -> Value {
+    json!({ "url": url, "failures": failures, "reason": reason })
 }
 
 /// The journals that somebody should look at, and why.
@@ -81,7 +100,7 @@ fn attention(served: &[std::sync::Arc<Served>]) -> Value {
     let mut named = Vec::new();
     let mut count = 0;
     for served in served {
-        let gaps = served.replica().gaps();
+        let gaps = served.gaps();
         let second_writer = served.second_writer();
         if gaps == 0 && second_writer.is_none() {
             continue;
@@ -89,9 +108,12 @@ fn attention(served: &[std::sync::Arc<Served>]) -> Value {
         count += 1;
         if named.len() < NAMED_MAX {
             let journal = served.journal().as_str();
+            let (lost, damaged) = served.replica().missing();
             named.push(json!({
                 "journal": journal,
                 "gaps": gaps,
+                "lost_bytes": lost.iter().map(|span| span.len()).sum::<u64>(),
+                "damaged_bytes": damaged.iter().map(|span| span.len()).sum::<u64>(),
                 "second_writer": second_writer,
             }));
         }

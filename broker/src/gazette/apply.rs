@@ -3,8 +3,9 @@
 use crate::Error;
 use crate::auth::{Grant, Unauthorized};
 use crate::server::caller::Caller;
+use crate::specs::expected;
 use cluster::{Expect, Outcome};
-use protocol::request::{self, ApplyRequest, Change};
+use protocol::request::{ApplyRequest, Change};
 use protocol::response::ApplyResponse;
 use protocol::{Journal, LabelSet, Status};
 
@@ -63,13 +64,5 @@ fn check(grant: &Grant, change: &Change) -> Result<(), Unauthorized> {
     match change {
         Change::Upsert { spec, .. } => grant.check(&spec.name, &spec.labels),
         Change::Delete { journal, .. } => grant.check(journal, &LabelSet::default()),
-    }
-}
-
-fn expected(expect: request::Expect) -> Expect {
-    match expect {
-        request::Expect::Absent => Expect::Absent,
-        request::Expect::At(revision) => Expect::At(revision),
-        request::Expect::Any => Expect::Any,
     }
 }

@@ -10,7 +10,7 @@ use crate::{Ask, Error, Terms};
 use futures::TryStreamExt;
 use http::header::{CONTENT_RANGE, EXPECT};
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use protocol::{Invalid, Status};
@@ -48,8 +48,10 @@ pub async fn append(
     match committed {
         Ok(response) => Ok(response),
         Err(Failure::Refused(problem)) => {
-            // Who expects to be told sends no body once he is.
-            if !head.headers.contains_key(EXPECT) {
+            // Who expects to be told sends no body once he is, and over HTTP/2 the answer is read
+            // whether or not the body was (RFC 9113, section 8.1).
+            let is_http1 = head.version < Version::HTTP_2;
+            if is_http1 && !head.headers.contains_key(EXPECT) {
                 discard(body).await;
             }
             Err(problem)

@@ -1,10 +1,12 @@
 //! What is looked up when Prometheus asks: sums over journals, and some of them one by one.
 
 use super::process::process;
-use super::{Metrics, VALID};
+use super::requests::label_of;
+use super::{Metrics, VALID, counters};
 use crate::server::caller::Caller;
+use crate::stores::Health;
 use crate::{Broker, Served};
-use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 use std::sync::Arc;
 
 /// Journals that are told one by one, the first by name. A server of metrics keeps each series, and
@@ -19,12 +21,16 @@ impl Metrics {
         let served = broker.all_served();
         sums(&scrape, &served);
         local(&scrape, broker);
+        placed(&scrape, served.len());
         stores(&scrape, broker, caller.is_some());
         process(&scrape);
         if let Some(caller) = caller {
             journals(&scrape, served.iter().filter(|served| caller.sees(served)));
         }
         let mut families = self.registry.gather();
+        if caller.is_some() {
+            families.extend(self.of_stores.gather());
+        }
         families.extend(scrape.gather());
         families.sort_by(|a, b| a.name().cmp(b.name()));
         // A family that can't be written is one without a name or a value.
@@ -89,6 +95,10 @@ fn local(registry: &Registry, broker: &Broker) {
         put(registry, "courant_disk_free_bytes", "Free bytes of the data's disk.", space.free);
         put(registry, "courant_disk_size_bytes", "The size of that disk.", space.total);
     }
+    let help = "Fragments that were closed, to be put into a store.";
+    let completed = IntCounter::new("gazette_spool_completed_total", help).expect(VALID);
+    completed.inc_by(data.rolled());
+    registry.register(Box::new(completed)).expect("each name is registered once");
     let help = "Bytes of appends that are not complete, in memory and on disk.";
     let staged = labelled(registry, "courant_staged_bytes", help, &["place"]);
     let (in_memory, on_disk) = broker.staged();
@@ -96,22 +106,33 @@ fn local(registry: &Registry, broker: &Broker) {
     staged.with_label_values(&["disk"]).set(signed(on_disk));
 }
 
+/// What Gazette's leader tells of its cluster. A broker that stands alone leads one of itself, and
+/// holds one replica of each journal, whatever its spec says.
+fn placed(registry: &Registry, journals: usize) {
+    let gauges = [
+        ("gazette_allocator_desired_replication_slots", "Replicas of journals.", journals),
+        ("gazette_allocator_items", "Journals.", journals),
+        ("gazette_allocator_members", "Brokers.", 1),
+    ];
+    for (name, help, value) in gauges {
+        put(registry, name, help, value as u64);
+    }
+}
+
 /// Sums for everybody; the stores by name, which say where a company keeps what, for those who may
 /// list.
 fn stores(registry: &Registry, broker: &Broker, with_names: bool) {
     let health = broker.stores().health();
     put(registry, "gazette_store_active", "Stores in use.", health.len() as u64);
-    let failing = health.iter().filter(|(_, failed)| *failed > 0).count();
+    let failing = health.iter().filter(|store| store.failures > 0).count();
     put(registry, "courant_stores_failing", "Stores whose last request failed.", failing as u64);
     if !with_names {
         return;
     }
     let help = "Requests of a store that failed in a row.";
     let failures = labelled(registry, "courant_store_failures", help, &["store"]);
-    for (url, failed) in health {
-        // What stands behind the path may hold a secret.
-        let store = url.split('?').next().unwrap_or_default();
-        failures.with_label_values(&[store]).set(failed.into());
+    for Health { url, failures: failed, .. } in health {
+        failures.with_label_values(&[label_of(&url)]).set(failed.into());
     }
 }
 
@@ -129,7 +150,9 @@ fn journals<'s>(registry: &Registry, served: impl Iterator<Item = &'s Arc<Served
     let opts = Opts::new("courant_journal_modified_seconds", help);
     let modified = GaugeVec::new(opts, &["journal"]).expect(VALID);
     registry.register(Box::new(modified.clone())).expect("each name is registered once");
+    let fetched = FetchedSeries::new(registry);
     for served in served.take(JOURNALS_MAX) {
+        fetched.put(served);
         let stat = served.stat();
         let name = &[stat.journal.as_str()];
         heads.with_label_values(name).set(stat.head.get());
@@ -140,5 +163,38 @@ fn journals<'s>(registry: &Registry, served: impl Iterator<Item = &'s Arc<Served
         read.with_label_values(name).inc_by(served.traffic().read());
         let since = stat.modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         modified.with_label_values(name).set(since.as_secs_f64());
+    }
+}
+
+/// What was fetched of stored fragments, by journal and codec.
+struct FetchedSeries([IntCounterVec; 4]);
+
+impl FetchedSeries {
+    fn new(registry: &Registry) -> Self {
+        let series = [
+            ("gazette_fragment_open_total", "Stored fragments that were opened."),
+            ("gazette_fragment_open_bytes_total", "Bytes of journals in those."),
+            ("gazette_read_fragment_bytes_total", "Bytes of journals that were read of those."),
+            (
+                "gazette_discard_fragment_bytes_total",
+                "Bytes that were decompressed only to reach what was asked for.",
+            ),
+        ];
+        let series = series.map(|(name, help)| counters(name, help, &["journal", "codec"]));
+        for counters in &series {
+            registry.register(Box::new(counters.clone())).expect("each name is registered once");
+        }
+        FetchedSeries(series)
+    }
+
+    fn put(&self, served: &Served) {
+        for (codec, fetched) in served.traffic().all_fetched() {
+            let labels = [served.journal().as_str(), codec.name()];
+            let values =
+                [fetched.opened(), fetched.opened_len(), fetched.read(), fetched.skipped()];
+            for (counters, value) in self.0.iter().zip(values) {
+                counters.with_label_values(&labels).inc_by(value);
+            }
+        }
     }
 }

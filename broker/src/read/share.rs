@@ -4,31 +4,44 @@
 //! one chunk in memory. A budget that reads wait for would stop those who take their answers in an
 //! order of their own; smaller chunks stop nobody.
 
-use crate::limits::{BATCH, CHUNK, CHUNK_MIN, READ_CHUNKS_MAX};
+use crate::Memory;
+use crate::limits::{BATCH, CHUNK, CHUNK_MIN};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The reads that are under way.
-#[derive(Debug, Default)]
-pub(crate) struct Readers(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub(crate) struct Readers {
+    count: Arc<AtomicUsize>,
+    /// Bytes of all their chunks.
+    chunks_max: usize,
+}
 
 impl Readers {
+    pub fn new(memory: Memory) -> Self {
+        let chunks_max = usize::try_from(memory.chunks()).unwrap_or(usize::MAX);
+        Readers { count: Arc::default(), chunks_max }
+    }
+
     /// One more, until what is returned is dropped.
     pub fn begin(&self) -> Share {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Share(self.0.clone())
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Share { count: self.count.clone(), chunks_max: self.chunks_max }
     }
 }
 
 /// What one read may hold of the memory for all of them.
 #[derive(Debug)]
-pub(crate) struct Share(Arc<AtomicUsize>);
+pub(crate) struct Share {
+    count: Arc<AtomicUsize>,
+    chunks_max: usize,
+}
 
 impl Share {
     /// The longest chunk, in bytes: smaller the more reads there are, and at least [`CHUNK_MIN`].
     pub fn chunk_len(&self) -> usize {
-        let readers = self.0.load(Ordering::Relaxed).max(1);
-        (READ_CHUNKS_MAX / readers).clamp(CHUNK_MIN, CHUNK)
+        let readers = self.count.load(Ordering::Relaxed).max(1);
+        (self.chunks_max / readers).clamp(CHUNK_MIN, CHUNK)
     }
 
     /// Waits until what was read before is on its way. gRPC's encoder goes on until it has
@@ -42,7 +55,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -52,13 +65,14 @@ mod tests {
 
     #[test]
     fn chunks_are_smaller_the_more_reads_there_are() {
-        let readers = Readers::default();
+        let readers = Readers::new(Memory::DEFAULT);
+        let max = readers.chunks_max;
         // Case: the reads at a time, and the chunk of each
         let cases = [
             (1, CHUNK),
-            (READ_CHUNKS_MAX / CHUNK, CHUNK),
-            (2 * READ_CHUNKS_MAX / CHUNK, CHUNK / 2),
-            (2 * READ_CHUNKS_MAX / CHUNK_MIN, CHUNK_MIN),
+            (max / CHUNK, CHUNK),
+            (2 * max / CHUNK, CHUNK / 2),
+            (2 * max / CHUNK_MIN, CHUNK_MIN),
         ];
         for (count, expected) in cases {
             let shares: Vec<Share> = (0..count).map(|_| readers.begin()).collect();

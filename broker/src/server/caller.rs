@@ -1,6 +1,6 @@
 //! Who asks: one connection, whichever service its requests are for, and what a request may do.
 
-use super::limits::REQUESTS_MAX;
+use super::limits::{ARRIVALS_MAX, REQUESTS_MAX};
 use crate::auth::{Grant, Guard, Unauthorized};
 use crate::gazette::call_error;
 use crate::resolve::Resolution;
@@ -18,13 +18,25 @@ pub struct Visitor {
     connection: Arc<Connection>,
     stop: Stop,
     guard: Arc<Guard>,
-    seats: Seats,
+    rooms: Rooms,
 }
 
 impl Visitor {
-    pub fn new(broker: Broker, stop: Stop, guard: Arc<Guard>, seats: Seats) -> Self {
+    pub fn new(broker: Broker, stop: Stop, guard: Arc<Guard>, rooms: Rooms) -> Self {
         let connection = broker.connection();
-        Visitor { broker, connection, stop, guard, seats }
+        Visitor { broker, connection, stop, guard, rooms }
+    }
+
+    /// A place for a request while it comes in, if this header `authorization` lets anything in at
+    /// all: who is not known holds nothing here.
+    pub fn knock(&self, authorization: Option<&[u8]>) -> Result<Seat, Error> {
+        self.guard.check(authorization, Capability::NONE)?;
+        self.rooms.arrivals.take()
+    }
+
+    /// A place for a request that everybody may make.
+    pub fn enter_open(&self) -> Result<Seat, Error> {
+        self.rooms.open.take()
     }
 
     /// The caller of a request with this header `authorization`, if it may do what it needs and
@@ -35,7 +47,7 @@ impl Visitor {
         needed: Capability,
     ) -> Result<Caller, Error> {
         let grant = self.guard.check(authorization, needed)?;
-        let seat = self.seats.take()?;
+        let seat = self.rooms.requests.take()?;
         let (broker, connection) = (self.broker.clone(), self.connection.clone());
         Ok(Caller { broker, connection, stop: self.stop.clone(), grant, seat })
     }
@@ -69,21 +81,39 @@ pub struct Caller {
     pub grant: Grant,
     /// Its place among the requests in flight, kept as long as anything goes on for it.
     #[expect(dead_code, reason = "it is held to be dropped")]
-    seat: Arc<OwnedSemaphorePermit>,
+    seat: Seat,
 }
 
-/// The places of requests in flight, of all connections of a port. Cheap to clone.
+/// The places of all connections of a port. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Rooms {
+    /// Of requests in flight.
+    requests: Seats,
+    /// Of those that are not whole yet.
+    arrivals: Seats,
+    /// Of those that everybody may make.
+    open: Seats,
+}
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Rooms {
+            requests: Seats::new(REQUESTS_MAX),
+            arrivals: Seats::new(ARRIVALS_MAX),
+            open: Seats::new(ARRIVALS_MAX),
+        }
+    }
+}
+
+/// So many places. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Seats {
     free: Arc<Semaphore>,
     max: usize,
 }
 
-impl Default for Seats {
-    fn default() -> Self {
-        Seats::new(REQUESTS_MAX)
-    }
-}
+/// One of them, free again when the last clone is dropped.
+pub type Seat = Arc<OwnedSemaphorePermit>;
 
 impl Seats {
     pub fn new(max: usize) -> Self {
@@ -91,7 +121,7 @@ impl Seats {
     }
 
     /// Takes one without waiting: whoever waited would need a place to wait in.
-    fn take(&self) -> Result<Arc<OwnedSemaphorePermit>, Error> {
+    fn take(&self) -> Result<Seat, Error> {
         let taken = self.free.clone().try_acquire_owned();
         taken.map(Arc::new).map_err(|_none_left| Error::Busy { max: self.max })
     }

@@ -18,7 +18,9 @@ use tokio_rustls::server::TlsStream;
 
 /// Serves requests until the client hangs up, or, once `stop` is told, until those in flight
 /// are answered.
-pub async fn serve(socket: Socket, tls: Option<Tls>, doors: Doors, stop: Stop) {
+///
+/// `window` bytes may be in flight towards all its requests.
+pub async fn serve(socket: Socket, tls: Option<Tls>, doors: Doors, stop: Stop, window: u32) {
     set_options(&socket);
     let opened = tokio::select! {
         biased;
@@ -26,9 +28,9 @@ pub async fn serve(socket: Socket, tls: Option<Tls>, doors: Doors, stop: Stop) {
         opened = open(socket, tls) => opened,
     };
     match opened {
-        Some(Opened::Tcp(stream, protocol)) => speak(stream, protocol, doors, stop).await,
-        Some(Opened::Unix(stream, protocol)) => speak(stream, protocol, doors, stop).await,
-        Some(Opened::Tls(stream, protocol)) => speak(*stream, protocol, doors, stop).await,
+        Some(Opened::Tcp(stream, protocol)) => speak(stream, protocol, doors, stop, window).await,
+        Some(Opened::Unix(stream, protocol)) => speak(stream, protocol, doors, stop, window).await,
+        Some(Opened::Tls(stream, protocol)) => speak(*stream, protocol, doors, stop, window).await,
         None => {}
     }
 }
@@ -68,14 +70,14 @@ fn refused_handshake(error: &std::io::Error) {
     tracing::debug!(%error, "a TLS handshake failed");
 }
 
-async fn speak<S>(stream: S, protocol: Protocol, doors: Doors, stop: Stop)
+async fn speak<S>(stream: S, protocol: Protocol, doors: Doors, stop: Stop, window: u32)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = TokioIo::new(stream);
     match protocol {
         Protocol::Http1 => drive(http1().serve_connection(io, doors), stop).await,
-        Protocol::Http2 => drive(http2_builder().serve_connection(io, doors), stop).await,
+        Protocol::Http2 => drive(http2(window).serve_connection(io, doors), stop).await,
     }
 }
 
@@ -153,6 +155,10 @@ fn http1() -> http1::Builder {
 
 /// The settings of an HTTP/2 connection to a broker: also for servers that are measured beside one.
 pub fn http2_builder() -> http2::Builder<TokioExecutor> {
+    http2(limits::CONNECTION_WINDOW)
+}
+
+fn http2(window: u32) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -161,8 +167,8 @@ pub fn http2_builder() -> http2::Builder<TokioExecutor> {
         .max_header_list_size(limits::HEAD_LEN_MAX)
         .max_concurrent_streams(limits::STREAMS_MAX)
         .max_pending_accept_reset_streams(limits::CANCELLED_MAX)
-        .initial_stream_window_size(limits::STREAM_WINDOW)
-        .initial_connection_window_size(limits::CONNECTION_WINDOW)
+        .initial_stream_window_size(limits::STREAM_WINDOW.min(window))
+        .initial_connection_window_size(window)
         .max_frame_size(limits::FRAME_LEN_MAX)
         .max_send_buf_size(limits::SEND_BUFFER);
     builder

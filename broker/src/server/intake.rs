@@ -3,7 +3,8 @@
 //! A client may send all but the last byte of many messages, and does not need a token for that:
 //! they are bounded in bytes, all together, and in time.
 
-use super::limits::{REQUEST_FREE_LEN, REQUEST_TIME_MAX, REQUESTS_LEN_MAX};
+use super::limits::{REQUEST_FREE_LEN, REQUEST_TIME_MAX};
+use crate::Memory;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Body;
@@ -30,8 +31,9 @@ pub struct Taken {
 
 impl Intake {
     /// Room for messages of at most `message_max` bytes.
-    pub fn new(message_max: usize) -> Self {
-        let room = REQUESTS_LEN_MAX.max(message_max);
+    pub fn new(memory: Memory, message_max: usize) -> Self {
+        let room = usize::try_from(memory.requests()).unwrap_or(usize::MAX).max(message_max);
+        let room = room.min(Semaphore::MAX_PERMITS);
         Intake { free: Arc::new(Semaphore::new(room)), message_max }
     }
 
@@ -97,21 +99,22 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_are_taken_while_there_is_room() {
-        const LONG: usize = REQUESTS_LEN_MAX / 2 + REQUEST_FREE_LEN;
-        let intake = Intake::new(LONG);
-        let first = intake.take(body(LONG)).await.expect("there is room");
-        assert_eq!(first.bytes.len(), LONG);
-        let second = intake.take(body(LONG)).await.expect("there is room");
+        let memory = Memory::of(0);
+        let long = usize::try_from(memory.requests()).expect("fits") / 2 + REQUEST_FREE_LEN;
+        let intake = Intake::new(memory, long);
+        let first = intake.take(body(long)).await.expect("there is room");
+        assert_eq!(first.bytes.len(), long);
+        let second = intake.take(body(long)).await.expect("there is room");
         // Case: all room is taken, and small requests are served
-        let refused = intake.take(body(LONG)).await.expect_err("none is left");
+        let refused = intake.take(body(long)).await.expect_err("none is left");
         assert_eq!(refused.code(), Code::Unavailable, "{refused}");
         let small = intake.take(body(REQUEST_FREE_LEN)).await.expect("it needs none");
         assert_eq!(small.bytes, vec![7; REQUEST_FREE_LEN]);
         // Case: room is given back
         drop((first, second));
-        intake.take(body(LONG)).await.expect("there is room again");
+        intake.take(body(long)).await.expect("there is room again");
         // Case: one that is too long
-        let refused = intake.take(body(LONG + 1)).await.expect_err("over the limit");
+        let refused = intake.take(body(long + 1)).await.expect_err("over the limit");
         assert_eq!(refused.code(), Code::OutOfRange, "{refused}");
     }
 
@@ -119,7 +122,8 @@ mod tests {
     async fn a_body_without_an_end_is_given_up() {
         let frames = stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x")))]);
         let endless = StreamBody::new(futures::StreamExt::chain(frames, stream::pending()));
-        let refused = Intake::new(9).take(endless).await.expect_err("it has no end");
+        let refused =
+            Intake::new(Memory::DEFAULT, 9).take(endless).await.expect_err("it has no end");
         assert_eq!(refused.code(), Code::Cancelled, "{refused}");
     }
 }

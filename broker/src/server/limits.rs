@@ -9,6 +9,10 @@ pub const CONNECTIONS_MAX: usize = 4096;
 /// How long a new connection may be silent before it is closed, as with Gazette.
 pub const GREETING_MAX: Duration = Duration::from_millis(7_500);
 
+/// The least time between two looks whether the files of TLS have changed. Who connects looks, so
+/// a quiet port costs nothing.
+pub const PAPERS_LOOK: Duration = Duration::from_secs(1);
+
 /// The pause before looking again at a greeting that came in pieces, which hardly ever happens.
 pub const GREETING_PAUSE: Duration = Duration::from_millis(10);
 
@@ -28,10 +32,12 @@ pub const STREAMS_MAX: u32 = 16 << 10;
 /// head stays for hours. Those beyond are told to come again later.
 pub const REQUESTS_MAX: usize = 64 << 10;
 
-/// Bytes of requests of one message that are not complete, of all connections.
-pub const REQUESTS_LEN_MAX: usize = 256 << 20;
+/// Requests at a time that are not whole yet, of clients that are known, and as many of those for
+/// health and reflection, which everybody may ask.
+pub const ARRIVALS_MAX: usize = 16 << 10;
 
-/// Bytes of each such request that are not counted: nearly all of them are shorter.
+/// Bytes of each request or message that are not counted while it is not whole: nearly all of them
+/// are shorter.
 pub const REQUEST_FREE_LEN: usize = 4 << 10;
 
 /// How long such a request may take to come.
@@ -46,8 +52,11 @@ pub const CANCELLED_MAX: usize = 1024;
 /// Bytes in flight towards one request: enough for a gigabyte a second at a millisecond's distance.
 pub const STREAM_WINDOW: u32 = 1 << 20;
 
-/// Bytes in flight towards all requests of a connection.
+/// Bytes in flight towards all requests of a connection, while there are few connections.
 pub const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// The same however many connections there are: what HTTP/2 begins with.
+pub const CONNECTION_WINDOW_MIN: u32 = 64 << 10;
 
 /// The largest HTTP/2 frame that is taken. Larger ones than the usual 16 KiB cost fewer turns.
 pub const FRAME_LEN_MAX: u32 = 256 << 10;

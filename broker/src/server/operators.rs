@@ -1,5 +1,6 @@
 //! The services that tools ask of any gRPC server: is it well, and what does it serve.
 
+use super::framed::Framed;
 use super::limits::OPERATORS_LEN_MAX;
 use futures::future::BoxFuture;
 use http::{Request, Response};
@@ -60,7 +61,7 @@ impl Operators {
     /// Answers a request, with `Unimplemented` where it is for no service of these.
     pub fn call(
         &self,
-        request: Request<Incoming>,
+        request: Request<Framed<Incoming>>,
     ) -> BoxFuture<'static, Result<Response<Body>, Infallible>> {
         let mut routes = self.routes.clone();
         Box::pin(async move { routes.call(request).await })

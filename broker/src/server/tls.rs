@@ -1,9 +1,13 @@
-//! TLS of the port: by rustls with ring, from files in PEM.
+//! TLS of the port: by rustls with ring, from files in PEM that may change while it serves.
 
+use super::limits::PAPERS_LOOK;
+use crate::blocking::off_thread;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
@@ -32,9 +36,30 @@ pub enum TlsError {
     Untrusted { file: PathBuf, detail: String },
 }
 
-/// The certificate that a port shows, and whom it lets in by theirs.
+/// The certificate that a port shows, and whom it lets in by theirs. Cheap to clone.
+///
+/// Files that change are read again, so that a certificate is renewed without a restart; while they
+/// can't be used, what was read last goes on.
 #[derive(Clone)]
-pub struct Tls(TlsAcceptor);
+pub struct Tls(Arc<Papers>);
+
+/// The files, and what was made of them.
+struct Papers {
+    certificate: PathBuf,
+    key: PathBuf,
+    client_ca: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+struct State {
+    acceptor: TlsAcceptor,
+    /// The files as they were when they were read for it.
+    read: Stamps,
+    /// As they were when that failed last.
+    failed: Option<Stamps>,
+    /// When the files were looked at last.
+    looked: Instant,
+}
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,29 +75,114 @@ impl Tls {
         key: &Path,
         client_ca: Option<&Path>,
     ) -> Result<Self, TlsError> {
-        let provider = Arc::new(ring::default_provider());
-        let chain = certificates("the certificate", certificate)?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
-            pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
-            source => TlsError::File { what: "the key", file: key.to_owned(), source },
-        })?;
-        let unusable = |source| TlsError::Unusable { file: certificate.to_owned(), source };
-        let builder = ServerConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(unusable)?;
-        let builder = match client_ca {
-            None => builder.with_no_client_auth(),
-            Some(file) => builder.with_client_cert_verifier(verifier(file, provider)?),
-        };
-        let mut config = builder.with_single_cert(chain, secret).map_err(unusable)?;
-        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-        Ok(Tls(TlsAcceptor::from(Arc::new(config))))
+        // Before they are read: what changes meanwhile is read again.
+        let read = Stamps::of(certificate, key, client_ca);
+        let acceptor = acceptor(certificate, key, client_ca)?;
+        let state = State { acceptor, read, failed: None, looked: Instant::now() };
+        Ok(Tls(Arc::new(Papers {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            client_ca: client_ca.map(Path::to_owned),
+            state: Mutex::new(state),
+        })))
     }
 
     /// The server's side of the handshake.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        self.0.accept(stream).await
+        if self.0.is_to_be_looked_at() {
+            let papers = self.0.clone();
+            off_thread(move || papers.look()).await;
+        }
+        let acceptor = self.0.state().acceptor.clone();
+        acceptor.accept(stream).await
     }
+}
+
+impl Papers {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of the papers panics")
+    }
+
+    /// Whether nobody looked for a while. Who gets true is the one to do it.
+    fn is_to_be_looked_at(&self) -> bool {
+        let mut state = self.state();
+        let is_due = state.looked.elapsed() >= PAPERS_LOOK;
+        if is_due {
+            state.looked = Instant::now();
+        }
+        is_due
+    }
+
+    /// Reads the files if they have changed. Blocks.
+    fn look(&self) {
+        let (certificate, client_ca) = (&self.certificate, self.client_ca.as_deref());
+        let stamps = Stamps::of(certificate, &self.key, client_ca);
+        if stamps == self.state().read {
+            return;
+        }
+        let read = acceptor(certificate, &self.key, client_ca);
+        let mut state = self.state();
+        match read {
+            Ok(acceptor) => {
+                (state.acceptor, state.read, state.failed) = (acceptor, stamps, None);
+                tracing::info!(certificate = %certificate.display(), "TLS files were read again");
+            }
+            // Tried again each time, and told once: one of two files may be new and the other not.
+            Err(error) => {
+                if state.failed.as_ref() != Some(&stamps) {
+                    tracing::warn!(%error, "changed TLS files can't be used: the old ones go on");
+                }
+                state.failed = Some(stamps);
+            }
+        }
+    }
+}
+
+/// What tells whether files have changed; `None` of one that can't be looked at.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamps([Option<Stamp>; 3]);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl Stamps {
+    fn of(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> Self {
+        let stamp = |path: &Path| {
+            let meta = std::fs::metadata(path).ok()?;
+            let modified = (meta.mtime(), meta.mtime_nsec());
+            Some(Stamp { inode: meta.ino(), len: meta.len(), modified })
+        };
+        Stamps([Some(certificate), Some(key), client_ca].map(|path| stamp(path?)))
+    }
+}
+
+/// What shakes hands by these files. Blocks.
+fn acceptor(
+    certificate: &Path,
+    key: &Path,
+    client_ca: Option<&Path>,
+) -> Result<TlsAcceptor, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let chain = certificates("the certificate", certificate)?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
+        pem::Error::NoItemsFound => TlsError::NoKey(key.to_owned()),
+        source => TlsError::File { what: "the key", file: key.to_owned(), source },
+    })?;
+    let unusable = |source| TlsError::Unusable { file: certificate.to_owned(), source };
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?;
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(file) => builder.with_client_cert_verifier(verifier(file, provider)?),
+    };
+    let mut config = builder.with_single_cert(chain, secret).map_err(unusable)?;
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// Whether client and port agreed on HTTP/2. Otherwise it is HTTP/1.1.

@@ -14,8 +14,8 @@ use super::second::{find_second_writer, follows, report};
 use crate::stores::Stores;
 use crate::{Error, Served, limits};
 use cluster::Entry;
-use index::{Content, Entry as Append};
-use protocol::{Fragment, LabelSet};
+use index::{Content, Entry as Append, Replica, Turn};
+use protocol::{Fragment, LabelSet, Offset};
 use std::collections::BTreeMap;
 
 /// Where the next listings begin, by the URLs of stores; those that have none are listed in full.
@@ -84,14 +84,14 @@ fn ends_in_order(listed: &[Fragment]) -> bool {
         && recent.last().is_none_or(|last| last.end() >= end_before)
 }
 
-/// Lists the stores of a journal and takes the listing over, unless somebody does so already. A
-/// failure keeps what was known.
+/// Lists the stores of a journal and takes the listing over, unless somebody does so already:
+/// whether it did. A failure keeps what was known.
 ///
 /// `spread` in 0..=1023 moves the next listing within a fifth of the interval.
-pub(crate) async fn refresh(served: &Served, stores: &Stores, spread: u32) -> Result<(), Error> {
+pub(crate) async fn refresh(served: &Served, stores: &Stores, spread: u32) -> Result<bool, Error> {
     let stored = served.stored();
     let entry = served.entry();
-    let Some(listing) = stored.begin(&entry) else { return Ok(()) };
+    let Some(listing) = stored.begin(&entry) else { return Ok(false) };
     let refreshed = list(served, stores, &entry, listing.extent()).await;
     match refreshed {
         Ok((found, registers)) => {
@@ -101,7 +101,7 @@ pub(crate) async fn refresh(served: &Served, stores: &Stores, spread: u32) -> Re
             stored.take(found, interval);
             adopt(served, registers).await?;
             stored.set_listed();
-            Ok(())
+            Ok(true)
         }
         Err(error) => {
             stored.fail(&error);
@@ -163,11 +163,16 @@ async fn last_registers(
 ) -> Result<LabelSet, Error> {
     let last = listed.iter().max_by_key(|fragment| fragment.end());
     match last {
-        Some(last) if served.replica().is_blank() => {
+        Some(last) if served.replica().is_blank() || is_followed_by(served, last) => {
             Ok(stores.get(&last.backing_store)?.registers(last).await?)
         }
         Some(_) | None => Ok(LabelSet::default()),
     }
+}
+
+/// Whether a journal that follows its stores has not come to that fragment yet.
+fn is_followed_by(served: &Served, last: &Fragment) -> bool {
+    follows(served) && last.end() > served.replica().head()
 }
 
 /// A journal without local records goes on where its stores end, with the registers that it had;
@@ -182,15 +187,26 @@ async fn adopt(served: &Served, registers: LabelSet) -> Result<(), Error> {
     // Nobody appends to a blank journal before it is listed; the turn keeps it so.
     let mut turn = replica.turn().await;
     if adopts() {
-        tracing::info!(journal = %served.journal(), %end, "goes on at the end of its store");
-        replica.adopt(end)?;
-        if !registers.is_empty() {
-            let content = Content::Memory(bytes::Bytes::new());
-            let registers = Some(registers);
-            let entry = Append { content, registers, writer: None, is_disk: true };
-            turn.record(entry)?.done().await?;
-        }
+        take_over(replica, &mut turn, end, registers).await?;
     }
+    Ok(())
+}
+
+/// Goes on at the end of a journal's store, with the registers that it had there; none say nothing.
+pub(crate) async fn take_over(
+    replica: &Replica,
+    turn: &mut Turn,
+    end: Offset,
+    registers: LabelSet,
+) -> Result<(), Error> {
+    tracing::info!(journal = %replica.name(), %end, "goes on at the end of its store");
+    replica.adopt(end)?;
+    if registers.is_empty() {
+        return Ok(());
+    }
+    let content = Content::Memory(bytes::Bytes::new());
+    let entry = Append { content, registers: Some(registers), writer: None, is_disk: true };
+    turn.record(entry)?.done().await?;
     Ok(())
 }
 

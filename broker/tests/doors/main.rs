@@ -3,13 +3,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod deadlines;
 mod expiry;
+mod holding;
 #[path = "../http/mod.rs"]
 mod http;
 mod json;
 mod metrics;
 mod operators;
 mod ranges;
+mod raw;
 mod tls;
 mod tokens;
 mod unix;

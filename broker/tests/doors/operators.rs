@@ -1,6 +1,7 @@
 //! Health and reflection, as tools ask any gRPC server.
 
 use crate::world::{SECRET, World, with_keys};
+use broker::server::Settings;
 use protocol::wire::gazette::journal_client::JournalClient;
 use protocol::wire::gazette::{Label, LabelSelector, LabelSet, ListRequest};
 use tonic_health::pb::HealthCheckRequest;
@@ -23,7 +24,12 @@ async fn who_shows_no_token_fills_no_memory() {
     let include = Some(LabelSet { labels });
     let selector = Some(LabelSelector { include, ..LabelSelector::default() });
     let list = ListRequest { selector, ..ListRequest::default() };
-    let refused = JournalClient::new(channel).list(list).await.unwrap_err();
+    let refused = JournalClient::new(channel).list(list.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::Unauthenticated, "{refused}");
+    world.stop().await;
+    // Case: the same by who may
+    let world = World::start(Settings::default()).await;
+    let refused = JournalClient::new(world.channel().await).list(list).await.unwrap_err();
     assert_eq!(refused.code(), tonic::Code::OutOfRange, "{refused}");
     world.stop().await;
 }

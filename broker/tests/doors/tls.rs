@@ -1,7 +1,7 @@
 //! TLS at the port: who trusts whom, and which protocol is agreed on.
 
 use crate::http;
-use crate::world::World;
+use crate::world::{World, until};
 use broker::server::{Settings, Tls};
 use client::{Connect, Error, Remote};
 use rcgen::{
@@ -19,16 +19,16 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// Certificates in files: a CA, one of its for servers, one of its for clients, and one of another.
 struct Papers {
     dir: TempDir,
+    ours: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Papers {
     fn new() -> Papers {
-        let papers = Papers { dir: TempDir::new().unwrap() };
-        let ours = authority();
-        std::fs::write(papers.file("ca"), ours.pem()).unwrap();
+        let papers = Papers { dir: TempDir::new().unwrap(), ours: authority() };
+        std::fs::write(papers.file("ca"), papers.ours.pem()).unwrap();
         let server = ExtendedKeyUsagePurpose::ServerAuth;
-        papers.issue("server", &ours, server);
-        papers.issue("client", &ours, ExtendedKeyUsagePurpose::ClientAuth);
+        papers.issue("server", &papers.ours, server);
+        papers.issue("client", &papers.ours, ExtendedKeyUsagePurpose::ClientAuth);
         papers.issue("stranger", &authority(), ExtendedKeyUsagePurpose::ClientAuth);
         papers
     }
@@ -114,6 +114,52 @@ async fn certificates_decide_who_is_let_in() {
             }
         }
         world.stop().await;
+    }
+}
+
+/// The certificate that the port shows at this moment.
+async fn shown(world: &World, connector: &TlsConnector) -> CertificateDer<'static> {
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let stream = connector.connect(name, world.tcp().await).await.unwrap();
+    let certificates = stream.get_ref().1.peer_certificates().unwrap();
+    certificates[0].clone().into_owned()
+}
+
+#[tokio::test]
+async fn files_that_change_are_read_again_and_bad_ones_are_not_taken() {
+    let papers = Papers::new();
+    let world = World::start(papers.settings(None)).await;
+    let connector = papers.connector(&["http/1.1"]);
+    let in_file = |name: &str| CertificateDer::from_pem_file(papers.file(name)).unwrap();
+    let renew = |name: &str, to: &str| std::fs::rename(papers.file(name), papers.file(to)).unwrap();
+    let first = in_file("server");
+    assert_eq!(shown(&world, &connector).await, first);
+    // Case: what is there is no certificate, then has no key of its, then is not there.
+    let server = ExtendedKeyUsagePurpose::ServerAuth;
+    papers.issue("renewed", &papers.ours, server.clone());
+    let next = in_file("renewed");
+    std::fs::write(papers.file("server"), "nonsense").unwrap();
+    looked_at(&world, &connector, &first).await;
+    renew("renewed", "server");
+    looked_at(&world, &connector, &first).await;
+    renew("server", "renewed");
+    looked_at(&world, &connector, &first).await;
+    // Case: both are new.
+    renew("renewed", "server");
+    renew("renewed.key", "server.key");
+    until("the new one is shown", async || shown(&world, &connector).await == next).await;
+    // Case: once more, by writing over them.
+    papers.issue("server", &papers.ours, server);
+    let last = in_file("server");
+    until("the last one is shown", async || shown(&world, &connector).await == last).await;
+    world.stop().await;
+}
+
+/// Goes on until the port has looked at its files, and sees that it shows `expected` meanwhile.
+async fn looked_at(world: &World, connector: &TlsConnector, expected: &CertificateDer<'_>) {
+    for _ in 0..15 {
+        assert_eq!(shown(world, connector).await, *expected);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
 }
 

@@ -11,6 +11,7 @@ use index::disk::RealDisk;
 use protocol::request::{ApplyRequest, Change, Expect};
 use protocol::wire::gazette;
 use protocol::{JournalSpec, LabelSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -29,7 +30,7 @@ pub struct World {
     pub url: String,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 /// A port that asks for tokens.
@@ -52,19 +53,29 @@ impl World {
     }
 
     pub async fn at(address: &str, settings: Settings) -> World {
+        World::open(address, settings, |_| ()).await
+    }
+
+    /// A broker at a free port, with another configuration.
+    pub async fn configured(settings: Settings, configure: impl FnOnce(&mut Config)) -> World {
+        World::open("127.0.0.1:0", settings, configure).await
+    }
+
+    async fn open(address: &str, settings: Settings, configure: impl FnOnce(&mut Config)) -> World {
         let dir = TempDir::new().unwrap();
         let disk = |name: &str| Arc::new(RealDisk::new(dir.path().join(name)).unwrap());
         let server = Server::bind(address).await.unwrap().with(settings);
         let url = server.endpoint();
         let clock = Arc::new(ManualClock::at_us(NOW * 1_000_000));
-        let config =
+        let mut config =
             Config { endpoint: url.clone(), ..Config::over(disk("data"), disk("files"), clock, 7) };
+        configure(&mut config);
         let broker = Broker::open(config).await.unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(server.serve(broker.clone(), async {
             let _ = stopped.await;
         }));
-        World { broker, url, stop, served, _dir: dir }
+        World { broker, url, stop, served, dir }
     }
 
     /// Makes a journal with content, as somebody in the process who needs no token.
@@ -73,15 +84,29 @@ impl World {
     }
 
     pub async fn create_labelled(&self, name: &str, labels: LabelSet, content: &'static [u8]) {
-        let journal = name.parse().unwrap();
-        let spec = self.broker.key_space().propose(&journal).unwrap();
-        let spec = JournalSpec { labels, ..spec };
+        self.create_with(name, |spec| spec.labels = labels).await;
+        if !content.is_empty() {
+            self.append(name, content).await;
+        }
+    }
+
+    /// Makes a journal by the template's spec, edited.
+    pub async fn create_with(&self, name: &str, edit: impl FnOnce(&mut JournalSpec)) {
+        let mut spec = self.broker.key_space().propose(&name.parse().unwrap()).unwrap();
+        edit(&mut spec);
         let change = cluster::Change::Upsert { spec, expect: cluster::Expect::Absent };
         self.broker.apply(vec![change]).await.unwrap();
-        if !content.is_empty() {
-            let append = Append::new(journal, Bytes::from_static(content));
-            Journals::append(&self.broker, append).await.unwrap();
-        }
+    }
+
+    /// The root of file stores.
+    pub fn files(&self) -> PathBuf {
+        self.dir.path().join("files")
+    }
+
+    /// Appends as somebody in the process.
+    pub async fn append(&self, name: &str, content: &'static [u8]) {
+        let append = Append::new(name.parse().unwrap(), Bytes::from_static(content));
+        Journals::append(&self.broker, append).await.unwrap();
     }
 
     pub fn connect(&self) -> Connect {
@@ -131,4 +156,15 @@ pub fn append_of(journal: &str, content: &[u8]) -> Vec<gazette::AppendRequest> {
         gazette::AppendRequest { content, ..Default::default() },
         gazette::AppendRequest::default(),
     ]
+}
+
+/// Polls until `is_so`, which another task brings about.
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..1000 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it never came to be that {what}");
 }

@@ -8,7 +8,7 @@ use protocol::wire::courant::{
     AppendRequest, AppendResponse, CreateRequest, DeleteRequest, Durability, Fault, HeadsRequest,
     Known, StatusRequest, SyncRequest,
 };
-use protocol::wire::gazette::{Label, LabelSet};
+use protocol::wire::gazette::{JournalSpec, Label, LabelSet};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -96,6 +96,24 @@ async fn an_append_is_of_the_life_that_is_meant() {
     assert_eq!(accept(&mut client, meant(first.life)).await.begin, 5);
     let other = send(&mut client, vec![meant(first.life + 1)]).await.unwrap();
     assert_eq!((other.fault(), other.head, other.life), (Fault::Deleted, 10, first.life));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn an_append_says_how_long_it_waits_for_the_rate() {
+    let (world, mut client) = world().await;
+    world.apply([JournalSpec { max_append_rate: 10, ..spec("logs/slow") }]).await;
+    let slow = |rate_wait_ms| AppendRequest {
+        journal: "logs/slow".into(),
+        content: vec![b'x'; 1000].into(),
+        rate_wait_ms,
+        ..whole(b"")
+    };
+    let refused = send(&mut client, vec![slow(1)]).await.unwrap();
+    assert_eq!((refused.fault(), refused.limit, refused.head), (Fault::OverRate, 10, 0));
+    assert!(refused.detail.contains("max_append_rate"), "{}", refused.detail);
+    let small = AppendRequest { content: Bytes::from_static(b"x"), ..slow(1) };
+    assert_eq!(accept(&mut client, small).await.begin, 0);
     world.stop().await;
 }
 

@@ -50,7 +50,13 @@ async fn requests_that_cannot_be_served_say_why() {
         ("GET", "/logs/app?offset=10", 416, "OFFSET_NOT_YET_AVAILABLE\n"),
         ("GET", "/logs/app?offset=-1", 416, "OFFSET_NOT_YET_AVAILABLE\n"),
         ("GET", "/no/such", 404, "JOURNAL_NOT_FOUND\n"),
-        ("PUT", "/no/such", 404, "no/such: JOURNAL_NOT_FOUND\n"),
+        (
+            "PUT",
+            "/no/such",
+            404,
+            "no/such: JOURNAL_NOT_FOUND: nothing was appended; create it first, with courant \
+             journals apply or by writing to its file in a mount\n",
+        ),
         ("GET", "/logs/write-only", 500, "NOT_ALLOWED\n"),
         ("GET", "/a", 400, "Journal: invalid length (1; expected 4 <= length <= 512)\n"),
         ("GET", "/logs/app/", 400, "Journal: must be a clean path (logs/app/)\n"),

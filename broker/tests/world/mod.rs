@@ -87,7 +87,8 @@ impl World {
         let content = Bytes::copy_from_slice(content.as_bytes());
         let append =
             Append { durability: Some(Durability::Disk), ..Append::new(journal(name), content) };
-        Journals::append(&self.broker, append).await.expect("the append happens")
+        let appended = while_time_stands(Journals::append(&self.broker, append)).await;
+        appended.expect("the append happens")
     }
 
     /// All bytes from `offset` to the head, by the trait for files.
@@ -133,12 +134,25 @@ pub fn journal(name: &str) -> Journal {
     Journal::new(name).expect("a valid name")
 }
 
-/// Polls until `is_so`, which another task brings about.
+/// Waits for what threads do in real time, such as a sync. Paused time stands meanwhile: it does
+/// not go on while a task may block, and would else run through every limit at once.
+async fn while_time_stands<T>(work: impl Future<Output = T>) -> T {
+    let (done, is_done) = std::sync::mpsc::sync_channel::<()>(0);
+    let standing = tokio::task::spawn_blocking(move || is_done.recv());
+    let outcome = work.await;
+    drop(done);
+    // Its sender is gone, which is all that it waits for.
+    let _ended = standing.await;
+    outcome
+}
+
+/// Polls until `is_so`, which another task brings about, or a thread in real time.
 pub async fn until<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     for _ in 0..10_000 {
         if is_so().await {
             return;
         }
+        while_time_stands(tokio::task::yield_now()).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("it never came to be that {what}");

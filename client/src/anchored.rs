@@ -5,7 +5,9 @@
 //! append was made. Two writers of equal content at that one moment can't be told apart.
 
 use crate::retry::{Pauses, is_worth_a_retry};
-use crate::{Append, Appended, Error, Journals, Read};
+use crate::{Append, Appended, Error, Journals, Read, Staged};
+use bytes::Bytes;
+use futures::TryStreamExt;
 use protocol::{Journal, Offset, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +92,7 @@ impl Anchored {
             Err(Error::WrongOffset { head, .. }) => head,
             answer => return answer.map(Some),
         };
-        let span = Span::at(head, append.content.len() as u64);
+        let span = Span::at(head, append.content_len());
         if is_unanswered && moved >= span.end() && self.holds(append, span).await? {
             let life = self.journals.stat(journal).await?.life;
             return Ok(Some(Appended { span, life, repeated: true }));
@@ -101,8 +103,30 @@ impl Anchored {
 
     /// Whether the journal has the content of an append at a span of its length.
     async fn holds(&self, append: &Append, span: Span) -> Result<bool, Error> {
-        let mut wanted = append.content.clone();
         let mut offset = span.begin();
+        let mut rest = append.staged.iter().map(Staged::pieces).next();
+        let mut next = Some(append.content.clone());
+        while let Some(wanted) = next {
+            if !self.has_at(append, offset, wanted.clone()).await? {
+                return Ok(false);
+            }
+            offset = offset.plus(wanted.len() as u64);
+            next = match &mut rest {
+                Some(pieces) => {
+                    pieces.try_next().await.map_err(|why| Error::Io(why.to_string()))?
+                }
+                None => None,
+            };
+        }
+        Ok(true)
+    }
+
+    async fn has_at(
+        &self,
+        append: &Append,
+        mut offset: Offset,
+        mut wanted: Bytes,
+    ) -> Result<bool, Error> {
         while !wanted.is_empty() {
             let (journal, life) = (append.journal.clone(), append.life);
             let max = wanted.len().min(LOOK_LEN);

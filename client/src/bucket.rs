@@ -18,7 +18,9 @@ use crate::{Error, Postfix};
 use bytes::Bytes;
 use catalog::Catalog;
 use index::store::{Store, StoreError};
-use protocol::{Journal, Life, Offset};
+use protocol::request::Change;
+use protocol::response::ListedJournal;
+use protocol::{Fragment, Journal, Life, Offset};
 use reading::Cursor;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -164,13 +166,35 @@ impl Journals for Bucket {
         self.read_only(journal)
     }
 
+    fn stored<'a>(
+        &'a self,
+        journal: &'a Journal,
+        from: Offset,
+        max: usize,
+    ) -> Wait<'a, Vec<Fragment>> {
+        Box::pin(std::future::ready(self.shared.catalog().stored(journal, from, max)))
+    }
+
+    fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal> {
+        let none = format!("{journal}: a store without a broker has no specs");
+        Box::pin(std::future::ready(Err(Error::Unsupported(none))))
+    }
+
+    fn change(&self, change: Change) -> Wait<'_, i64> {
+        self.read_only(change.journal())
+    }
+
+    fn has_specs(&self) -> bool {
+        false
+    }
+
     /// Nothing of a store is local.
     fn lend(&self, _journal: &Journal) -> Option<Loan> {
         None
     }
 
-    /// No room for new bytes.
+    /// As large as what the store has, and full: there is no room for new bytes.
     fn space(&self) -> Space {
-        Space::default()
+        Space { total: self.shared.catalog().bytes(), free: 0 }
     }
 }

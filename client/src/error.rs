@@ -20,6 +20,13 @@ pub enum Error {
     /// Its bytes, 0 of one that was sent as it came, and the limit.
     #[error("{0}: an append{of} is over the limit of {2} bytes", of = of_bytes(*.1))]
     TooLarge(Journal, u64, u64),
+    /// The append was not made: it would wait for longer than its caller does.
+    #[error(
+        "{journal}: it takes {rate} bytes a second, so that this append would wait for too long \
+         (a smaller one does not; max_append_rate of its spec and --max-append-rate of the broker \
+         allow more)"
+    )]
+    OverRate { journal: Journal, rate: u64 },
     #[error("the name {0} is refused: {1}")]
     Refused(String, String),
     #[error(transparent)]
@@ -48,12 +55,15 @@ pub enum Error {
     #[error("{0} can't promise disk durability")]
     NoDisk(String),
     /// The broker wants a token, or one that says more.
-    #[error("not authorized: {0} (give a token, or keys to sign one with)")]
+    #[error("not authorized: {0} (give a token that allows it, or keys to sign one with)")]
     Unauthorized(String),
+    /// A text of specs, by its origin, and what is wrong with it.
+    #[error("{0}: {1}")]
+    Specs(String, String),
     /// The broker has no request for it.
     #[error("{0}")]
     Unsupported(String),
-    #[error("local i/o failed: {0}")]
+    #[error("i/o failed: {0}")]
     Io(String),
     #[error("the broker answered against the protocol: {0}")]
     Protocol(String),
@@ -79,6 +89,7 @@ impl Error {
             | Error::NotAllowed { .. }
             | Error::NoSpace(..)
             | Error::TooLarge(..)
+            | Error::OverRate { .. }
             | Error::Refused(..)
             | Error::Invalid(_)
             | Error::SecondWriter(..)
@@ -87,6 +98,7 @@ impl Error {
             | Error::NoDisk(_)
             | Error::Unauthorized(_)
             | Error::Unknown
+            | Error::Specs(..)
             | Error::Unsupported(_)
             | Error::Io(_)
             | Error::Protocol(_) => Remedy::Fix,

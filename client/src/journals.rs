@@ -1,8 +1,11 @@
 //! The trait through which files are made of journals: all that `fs` knows of a broker.
 
-use crate::Error;
+use crate::{Error, Staged};
 use bytes::Bytes;
-use protocol::{Journal, LabelSet, Life, Offset, Selector, Span};
+use protocol::request::Change;
+use protocol::response::ListedJournal;
+use protocol::{Fragment, Journal, LabelSet, Life, Offset, Selector, Span};
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -49,12 +52,51 @@ pub trait Journals: Send + Sync + 'static {
     /// Deletes the journal and the objects of its fragments.
     fn purge<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ()>;
 
+    /// The fragments of a journal that a store has and that begin at `from` or above, ascending, at
+    /// most `max` of them.
+    fn stored<'a>(
+        &'a self,
+        journal: &'a Journal,
+        from: Offset,
+        max: usize,
+    ) -> Wait<'a, Vec<Fragment>>;
+
+    /// The spec of a journal, with its revisions. `NotFound` where there is none, and
+    /// `Unsupported` where [`has_specs`](Self::has_specs) says so.
+    fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal>;
+
+    /// Makes one change of a spec, and says at which revision. `Conflict` where the spec is not as
+    /// the change expects.
+    fn change(&self, change: Change) -> Wait<'_, i64>;
+
+    /// Whether there are specs, which a store without a broker has not.
+    fn has_specs(&self) -> bool {
+        true
+    }
+
     /// Lends the journal's mirror for passthrough, where all of `[0, head)` is local in one file.
     /// The loan pins the mirror: nothing of it is freed while the loan lives.
     fn lend(&self, journal: &Journal) -> Option<Loan>;
 
+    /// The lives whose loans are to be given back, since their bytes are needed. They are not lent
+    /// while they are named here. Nothing by default: then no loan is ever asked for.
+    fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
+        watch::channel(BTreeSet::new()).1
+    }
+
+    /// Whether an append whose writer and sequence were there is told from a new one. Where not, as
+    /// with a Gazette broker, [`Anchored`](crate::Anchored) makes an append happen once.
+    fn knows_writers(&self) -> bool {
+        true
+    }
+
     /// Room on the file system that takes new bytes, without asking the network.
     fn space(&self) -> Space;
+
+    /// What is worth telling of it in `.courant/status`: names, and numbers or bytes.
+    fn state(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// What a journal is at one moment.
@@ -81,6 +123,8 @@ pub struct Stat {
     pub fragments: u64,
     /// Spans between `first` and `head` that can't be read.
     pub gaps: u64,
+    /// `None` where they are not told, as by a Gazette broker, which tells them to appends alone.
+    pub registers: Option<LabelSet>,
 }
 
 /// How safe an append is before it is acknowledged (design, section 2).
@@ -106,12 +150,18 @@ pub struct Append {
     pub journal: Journal,
     /// The life the caller means, where it holds a handle: another one is `Deleted`.
     pub life: Option<Life>,
+    /// The bytes to append, or the first of them.
     pub content: Bytes,
+    /// What follows `content`: bytes of any number, that wait in a local file.
+    pub staged: Option<Staged>,
     /// `None`: the broker's default for its API.
     pub durability: Option<Durability>,
     /// The append happens only if the journal ends here; else `WrongOffset`.
     pub offset: Option<Offset>,
     pub writer: Option<Writer>,
+    /// The longest that it may wait for the journal's rate: past that it is `OverRate`, and not
+    /// made. `None`: for as long as it takes, as with a broker that knows nothing of this.
+    pub rate_wait: Option<Duration>,
     pub check_registers: Option<Selector>,
     pub union_registers: LabelSet,
     pub subtract_registers: LabelSet,
@@ -124,13 +174,20 @@ impl Append {
             journal,
             life: None,
             content,
+            staged: None,
             durability: None,
             offset: None,
             writer: None,
+            rate_wait: None,
             check_registers: None,
             union_registers: LabelSet::default(),
             subtract_registers: LabelSet::default(),
         }
+    }
+
+    /// Bytes that it appends.
+    pub fn content_len(&self) -> u64 {
+        self.content.len() as u64 + self.staged.as_ref().map_or(0, Staged::len)
     }
 }
 

@@ -7,12 +7,14 @@
 //! remedy alone, in [`retry`].
 //!
 //! [`Bucket`] is the journals of a store with no broker, told from its listing ([`naming`]).
+//! [`Cached`] keeps what was read of either on a local disk.
 //! [`Fragments`] are the ways to what stores hold, past the broker; [`audit`] says whether it is
-//! whole.
+//! whole. [`specs`] are specs as text.
 
 mod anchored;
 mod appender;
 mod bucket;
+pub mod cache;
 mod connect;
 mod error;
 mod fragments;
@@ -23,18 +25,26 @@ mod reader;
 mod remote;
 pub mod retry;
 mod shelf;
+pub mod specs;
+mod staged;
 pub mod token;
 
 pub use anchored::Anchored;
 pub use appender::Appender;
 pub use bucket::Bucket;
 pub use bucket::naming::{self, Postfix};
+pub use cache::Cached;
 pub use connect::Connect;
 pub use error::Error;
 pub use fragments::{Fragments, Way, audit};
+/// The names of stored fragments (gazette-spec 3.1).
+pub use index::name;
+/// Local files, for who stages content on them.
+pub use index::{crc32c_append, disk};
 pub use journals::{
     Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait,
     Writer,
 };
 pub use reader::{Piece, Reader};
-pub use remote::{Deleted, Remote, ResetHead, Snapshots, Template};
+pub use remote::{Deleted, NO_JOURNAL, Remote, ResetHead, Snapshots, Template};
+pub use staged::Staged;

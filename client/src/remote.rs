@@ -21,6 +21,7 @@ mod words;
 
 pub use courant::Deleted;
 pub(crate) use door::Door;
+pub use door::NO_JOURNAL;
 pub(crate) use fault::cause;
 pub(crate) use incoming::{Incoming, Next};
 pub use operator::ResetHead;
@@ -34,8 +35,9 @@ use crate::{Connect, Error};
 use bytes::Bytes;
 use index::disk::Disk;
 use pieces::Parts;
-use protocol::request::AppendPart;
-use protocol::{Journal, Life, Offset};
+use protocol::request::{AppendPart, ApplyRequest, Change};
+use protocol::response::ListedJournal;
+use protocol::{Fragment, Journal, Life, Offset};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -163,8 +165,10 @@ impl Journals for Remote {
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {
         Box::pin(async move {
-            let content = append.content.clone();
-            self.append_once(append, Parts::Whole(content)).await
+            let (parts, staged) = (Parts::of(&append), append.staged.clone());
+            let answer = self.append_once(append, parts).await;
+            // The broker was told nothing but that the content ended too early.
+            staged.and_then(|staged| staged.failure()).map_or(answer, Err)
         })
     }
 
@@ -220,9 +224,33 @@ impl Journals for Remote {
         Box::pin(async move { self.delete(journal, true, false, None).await.map(drop) })
     }
 
+    fn stored<'a>(
+        &'a self,
+        journal: &'a Journal,
+        from: Offset,
+        max: usize,
+    ) -> Wait<'a, Vec<Fragment>> {
+        Box::pin(self.stored_from(journal, from, max))
+    }
+
+    fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal> {
+        Box::pin(async move {
+            let listed = self.list_specs(gazette::named(journal)).await?;
+            listed.into_iter().next().ok_or_else(|| Error::NotFound(journal.clone()))
+        })
+    }
+
+    fn change(&self, change: Change) -> Wait<'_, i64> {
+        Box::pin(self.apply(ApplyRequest { changes: vec![change] }))
+    }
+
     /// Nothing of a broker elsewhere is local.
     fn lend(&self, _journal: &Journal) -> Option<Loan> {
         None
+    }
+
+    fn knows_writers(&self) -> bool {
+        !self.door.is_gazette()
     }
 
     fn space(&self) -> Space {

@@ -39,6 +39,36 @@ impl Capability {
         self.0 & needed.0 == needed.0
     }
 
+    /// The names of its bits, and those that have none as one number.
+    fn parts(self) -> Vec<String> {
+        let named = [
+            Capability::LIST,
+            Capability::APPLY,
+            Capability::READ,
+            Capability::APPEND,
+            Capability::REPLICATE,
+        ];
+        let here = named.into_iter().filter(|one| self.has(*one));
+        let mut parts: Vec<String> = here.map(|one| one.to_string()).collect();
+        let rest = named.iter().fold(self.0, |rest, one| rest & !one.0);
+        if rest != 0 {
+            parts.push(format!("{rest:#x}"));
+        }
+        parts
+    }
+
+    /// What it is for, in words.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Capability::LIST => "listing journals",
+            Capability::APPLY => "creating, changing or deleting journals",
+            Capability::READ => "reading journals and asking for their fragments",
+            Capability::APPEND => "appending to journals",
+            Capability::REPLICATE => "replicating journals",
+            _ => "this request",
+        }
+    }
+
     /// What a call of `service` needs; `None` where there is no such call. Those of `courant.v1`
     /// need what the call of Gazette needs that comes nearest.
     pub fn of_call(service: &str, method: &str) -> Option<Capability> {
@@ -70,7 +100,8 @@ impl std::fmt::Display for Capability {
             Capability::APPEND => f.write_str("APPEND"),
             Capability::REPLICATE => f.write_str("REPLICATE"),
             Capability::ALL => f.write_str("ALL"),
-            Capability(bits) => write!(f, "{bits:#x}"),
+            Capability::NONE => f.write_str("none"),
+            mixed => f.write_str(&mixed.parts().join(" and ")),
         }
     }
 }

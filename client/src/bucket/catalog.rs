@@ -76,6 +76,12 @@ impl Catalog {
         known.map(|known| known.stat(journal)).ok_or_else(|| Error::NotFound(journal.clone()))
     }
 
+    /// Bytes of all journals' fragments, decompressed.
+    pub fn bytes(&self) -> u64 {
+        let fragments = self.journals.values().flat_map(|known| known.cover.iter());
+        fragments.map(|fragment| fragment.span.len()).sum()
+    }
+
     pub fn list(&self, prefix: &str) -> Vec<Stat> {
         // Journal names are ordered as their text is.
         let below = self
@@ -94,6 +100,18 @@ impl Catalog {
             _ if life.is_some() => Place::Gone(Error::Deleted(journal.clone())),
             _ => Place::Gone(Error::NotFound(journal.clone())),
         }
+    }
+
+    /// The first `max` fragments that begin at `from` or above, in order.
+    pub fn stored(
+        &self,
+        journal: &Journal,
+        from: Offset,
+        max: usize,
+    ) -> Result<Vec<Fragment>, Error> {
+        let known = self.journals.get(journal);
+        let known = known.ok_or_else(|| Error::NotFound(journal.clone()))?;
+        Ok(known.cover.iter_from(from).take(max).cloned().collect())
     }
 
     /// The fragment that ends last.
@@ -193,6 +211,7 @@ impl Known {
             may_write: false,
             fragments: self.cover.len() as u64,
             gaps: self.gaps,
+            registers: None,
         }
     }
 

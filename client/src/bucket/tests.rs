@@ -163,6 +163,14 @@ async fn damage_is_an_error_and_never_other_bytes() {
 }
 
 #[tokio::test]
+async fn its_size_is_that_of_what_is_stored_and_none_is_free() {
+    let world = World::new().await;
+    world.put("", Codec::None, 0, 100).await;
+    world.put("", Codec::Gzip, 100, 50).await;
+    assert_eq!(world.open().await.space(), crate::Space { total: 150, free: 0 });
+}
+
+#[tokio::test]
 async fn nothing_is_written() {
     let world = World::new().await;
     world.put("", Codec::None, 0, 10).await;

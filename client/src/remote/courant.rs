@@ -37,10 +37,7 @@ pub(crate) async fn one(door: &Door, journal: &Journal) -> Result<Stat, Error> {
 
 /// Appends once. Where no answer comes, a writer with a sequence may ask again, and nobody else.
 pub(crate) async fn append(door: &Door, append: &Append, parts: Parts) -> Result<Appended, Error> {
-    let len = match &parts {
-        Parts::Whole(content) => content.len() as u64,
-        Parts::Coming(_) => 0,
-    };
+    let len = parts.len();
     let messages = courant_messages(append, parts);
     let mut client = door.courant();
     let answer = match (client.append(messages).await, append.writer) {

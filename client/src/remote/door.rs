@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tonic::Code;
 
 /// A prefix that no journal's name has: a request of heads under it is about the census alone.
-pub(crate) const NO_JOURNAL: &str = "//";
+pub const NO_JOURNAL: &str = "//";
 
 /// One HTTP/2 connection, made at the first request and made again after it broke.
 pub(crate) struct Door {
@@ -46,6 +46,11 @@ impl Door {
     /// Whether the broker is one of ours. Asked once, with the first request.
     pub async fn is_courant(&self) -> Result<bool, Error> {
         self.is_courant.get_or_try_init(|| self.probe()).await.copied()
+    }
+
+    /// Whether the broker is known to be one of Gazette.
+    pub fn is_gazette(&self) -> bool {
+        self.is_courant.get() == Some(&false)
     }
 
     async fn probe(&self) -> Result<bool, Error> {

@@ -32,7 +32,7 @@ pub(crate) fn error(url: &str, status: Status) -> Error {
         | Code::FailedPrecondition
         | Code::Unimplemented
         | Code::Internal
-        | Code::DataLoss => Error::Protocol(format!("{}: {text}", status.code())),
+        | Code::DataLoss => Error::Protocol(format!("{url}: {}: {text}", status.code())),
     }
 }
 

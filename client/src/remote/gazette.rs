@@ -116,6 +116,7 @@ async fn stat_of(door: &Door, listed: ListedJournal, etcd: Etcd) -> Result<Stat,
         may_write: listed.spec.flags.may_write(),
         fragments: 0,
         gaps: 0,
+        registers: None,
         journal,
     })
 }
@@ -220,7 +221,7 @@ pub(crate) async fn append(door: &Door, append: &Append, parts: Parts) -> Result
             let registers = answer.registers.unwrap_or_default();
             Err(Error::RegisterMismatch { journal: journal.clone(), registers })
         }
-        (status, _) => Err(outcome::error(status, journal)),
+        (_, commit) => Err(outcome::refused(AppendResponse { commit, ..answer }, journal)),
     }
 }
 

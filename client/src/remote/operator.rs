@@ -8,27 +8,39 @@ use crate::Error;
 use bytes::Bytes;
 use protocol::request::{
     AppendRequest, AppendSuspend, ApplyRequest, FragmentStoreHealthRequest, FragmentsRequest,
+    PAGE_LIMIT_MAX,
 };
 use protocol::response::{
     AppendResponse, ApplyResponse, FragmentStoreHealthResponse, FragmentsResponse, ListResponse,
     ListedFragment, ListedJournal,
 };
-use protocol::{Journal, Offset, Selector, Status};
+use protocol::{Fragment, Journal, Offset, Selector, Status};
 
 /// What became of the head of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetHead {
-    /// It is at this offset.
-    At(Offset),
-    /// Somebody appended at the same time, which shows that it was right.
+    /// It was at this offset, which no store goes beyond, and is there.
+    Kept(Offset),
+    /// It is at this offset, where the stores end.
+    Moved(Offset),
+    /// Others moved the end each time this looked, the last time at this offset.
     Raced(Offset),
 }
+
+/// Tries to move a head while others move the end.
+const RESETS_MAX: usize = 4;
 
 impl Remote {
     /// Whether the broker knows writers, so that an append with a writer's sequence is made once. A
     /// Gazette broker does not.
     pub async fn knows_writers(&self) -> Result<bool, Error> {
         self.door().is_courant().await
+    }
+
+    /// Refuses where the caller may not list journals, as who mounts them has to.
+    pub async fn check_listing(&self) -> Result<(), Error> {
+        let none = "name=no-such/journal".parse().expect("a selector");
+        self.list_specs(none).await.map(drop)
     }
 
     /// The specs of the journals that a selector means, by name.
@@ -42,19 +54,32 @@ impl Remote {
     }
 
     /// Moves the head of a journal whose store goes on beyond what its brokers know to the end of
-    /// the store, so that appends go on there (gazette-spec 2.10).
+    /// the store, so that appends go on there (gazette-spec 2.10). A store that can't be looked at
+    /// is an error, and then nothing is changed.
     pub async fn reset_head(&self, journal: &Journal) -> Result<ResetHead, Error> {
-        let head = gazette::head(self.door(), journal).await?;
-        let request = AppendRequest {
-            offset: Some(head),
-            suspend: AppendSuspend::Keep,
-            ..AppendRequest::new(journal.clone())
+        let pulse = |offset| {
+            let suspend = AppendSuspend::Keep;
+            self.pulse(AppendRequest { offset, suspend, ..AppendRequest::new(journal.clone()) })
         };
-        match self.pulse(request).await?.status {
-            Status::Ok => Ok(ResetHead::At(head)),
-            Status::WrongAppendOffset => Ok(ResetHead::Raced(head)),
-            status => Err(outcome::error(status, journal)),
+        // At no offset first: whether there is anything to move.
+        let answer = pulse(None).await?;
+        if answer.status == Status::Ok {
+            return Ok(ResetHead::Kept(answer.commit.map(|span| span.end()).unwrap_or_default()));
         }
+        let mut refused = answer;
+        let mut head = Offset::ZERO;
+        for _ in 0..RESETS_MAX {
+            match refused.status {
+                Status::IndexHasGreaterOffset | Status::WrongAppendOffset => {}
+                _ => return Err(outcome::refused(refused, journal)),
+            }
+            head = gazette::head(self.door(), journal).await?;
+            refused = pulse(Some(head)).await?;
+            if refused.status == Status::Ok {
+                return Ok(ResetHead::Moved(head));
+            }
+        }
+        Ok(ResetHead::Raced(head))
     }
 
     /// Suspends a journal: with `force` now, else if all of it is persisted. Answers whether it is
@@ -62,10 +87,11 @@ impl Remote {
     pub async fn suspend(&self, journal: &Journal, force: bool) -> Result<bool, Error> {
         let suspend = if force { AppendSuspend::Now } else { AppendSuspend::IfFlushed };
         let request = AppendRequest { suspend, ..AppendRequest::new(journal.clone()) };
-        match self.pulse(request).await?.status {
+        let answer = self.pulse(request).await?;
+        match answer.status {
             Status::Ok => Ok(false),
             Status::Suspended => Ok(true),
-            status => Err(outcome::error(status, journal)),
+            _ => Err(outcome::refused(answer, journal)),
         }
     }
 
@@ -130,19 +156,55 @@ impl Remote {
         let mut request = request;
         let mut fragments = Vec::new();
         loop {
-            let mut client = self.door().gazette();
-            let page = protocol::wire::gazette::FragmentsRequest::from(request.clone());
-            let page = self.door().ask(client.list_fragments(page)).await?;
-            let page = FragmentsResponse::try_from(page).map_err(broken)?;
-            if page.status != Status::Ok {
-                return Err(outcome::error(page.status, &journal));
-            }
+            let page = self.page(&journal, &request).await?;
             fragments.extend(page.fragments);
             match page.next_page_token {
-                Some(next) if next > request.next_page_token => request.next_page_token = next,
-                Some(_) => return Err(Error::Protocol(format!("{journal}: pages go back"))),
+                Some(next) => request.next_page_token = next,
                 None => return Ok(fragments),
             }
+        }
+    }
+
+    /// The first `max` fragments that a store has and that begin at `from` or above.
+    pub(super) async fn stored_from(
+        &self,
+        journal: &Journal,
+        from: Offset,
+        max: usize,
+    ) -> Result<Vec<Fragment>, Error> {
+        let mut request = FragmentsRequest::new(journal.clone());
+        request.next_page_token = from;
+        let mut found = Vec::new();
+        while found.len() < max {
+            let page_max = usize::try_from(PAGE_LIMIT_MAX).expect("it is positive");
+            request.page_limit = Some((max - found.len()).min(page_max));
+            let page = self.page(journal, &request).await?;
+            let fragments = page.fragments.into_iter().map(|listed| listed.fragment);
+            found.extend(fragments.filter(Fragment::is_persisted));
+            match page.next_page_token {
+                Some(next) => request.next_page_token = next,
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// One page of a journal's fragments. The next one begins further on.
+    async fn page(
+        &self,
+        journal: &Journal,
+        request: &FragmentsRequest,
+    ) -> Result<FragmentsResponse, Error> {
+        let mut client = self.door().gazette();
+        let page = protocol::wire::gazette::FragmentsRequest::from(request.clone());
+        let page = self.door().ask(client.list_fragments(page)).await?;
+        let page = FragmentsResponse::try_from(page).map_err(broken)?;
+        match (page.status, page.next_page_token) {
+            (Status::Ok, Some(next)) if next <= request.next_page_token => {
+                Err(Error::Protocol(format!("{journal}: pages go back")))
+            }
+            (Status::Ok, _) => Ok(page),
+            (status, _) => Err(outcome::error(status, journal)),
         }
     }
 

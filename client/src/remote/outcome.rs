@@ -1,6 +1,7 @@
 //! The statuses of Gazette as errors: one table.
 
 use crate::Error;
+use protocol::response::AppendResponse;
 use protocol::{Journal, LabelSet, Offset, Status};
 
 /// The error that a status of a request on `journal` is. `Ok` is one too: it stands where an answer
@@ -38,6 +39,17 @@ pub(crate) fn error(status: Status, journal: &Journal) -> Error {
         Status::Ok | Status::OffsetNotYetAvailable => {
             Error::Protocol(format!("{journal}: unexpected {status}"))
         }
+    }
+}
+
+/// The error of an append that was not made. A store that is at fault says why.
+pub(crate) fn refused(answer: AppendResponse, journal: &Journal) -> Error {
+    let AppendResponse { status, store_health_error: why, .. } = answer;
+    match status {
+        Status::FragmentStoreUnhealthy if !why.is_empty() => {
+            Error::Later(format!("{journal}: its store can't be used: {why}"))
+        }
+        status => error(status, journal),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The content of an append, cut into the messages of a stream.
 
-use crate::Append;
 use crate::limits::PIECE_LEN;
+use crate::{Append, Staged};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt};
 use prost::Message;
@@ -10,24 +10,52 @@ use protocol::wire::{courant, gazette};
 use protocol::{Life, Selector};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// What is appended: content that is there, or content that comes.
+/// What is appended: content that is there, also in part in a local file, or content that comes.
 ///
 /// Content that ends without [`AppendPart::Commit`] is rolled back.
 pub(crate) enum Parts {
     Whole(Bytes),
+    Staged(Bytes, Staged),
     Coming(mpsc::Receiver<AppendPart>),
 }
 
 impl Parts {
+    /// The whole content of an append.
+    pub fn of(append: &Append) -> Parts {
+        match &append.staged {
+            None => Parts::Whole(append.content.clone()),
+            Some(staged) => Parts::Staged(append.content.clone(), staged.clone()),
+        }
+    }
+
+    /// Bytes, as far as they are there; 0 of those that come.
+    pub fn len(&self) -> u64 {
+        match self {
+            Parts::Whole(content) => content.len() as u64,
+            Parts::Staged(content, staged) => content.len() as u64 + staged.len(),
+            Parts::Coming(_) => 0,
+        }
+    }
+
     /// The parts, none of them larger than a message may be.
     fn stream(self) -> stream::BoxStream<'static, AppendPart> {
         match self {
             Parts::Whole(content) => {
                 let parts = pieces(content).map(AppendPart::Content);
                 stream::iter(parts.chain([AppendPart::Commit])).boxed()
+            }
+            Parts::Staged(content, staged) => {
+                let parts = stream::iter(pieces(content)).chain(staged.readable_pieces());
+                let commit = stream::once(async move {
+                    // What ends too early is no append.
+                    staged.failure().is_none().then_some(AppendPart::Commit)
+                });
+                let commit = commit.filter_map(std::future::ready);
+                parts.map(AppendPart::Content).chain(commit).boxed()
             }
             Parts::Coming(parts) => ReceiverStream::new(parts)
                 .flat_map(|part| match part {
@@ -98,7 +126,13 @@ fn courant_first(append: &Append) -> courant::AppendRequest {
         content: Bytes::new(),
         commit: false,
         life: append.life.map_or(0, Life::get),
+        rate_wait_ms: append.rate_wait.map_or(0, at_least_a_millisecond),
     }
+}
+
+/// Milliseconds of a wait, of which 0 would mean any.
+fn at_least_a_millisecond(wait: Duration) -> u32 {
+    u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).max(1)
 }
 
 fn encode_selector(selector: &Selector) -> Bytes {

@@ -5,8 +5,10 @@ mod waiting;
 
 use super::double::Double;
 use super::*;
-use crate::{Appender, Durability, Piece, Reader, Writer};
+use crate::{Appender, Durability, Piece, Reader, Staged, Writer};
+use index::disk::{ForgetfulDisk, Open};
 use protocol::request::{FragmentsRequest, ReadFrom};
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -43,6 +45,40 @@ async fn drain(mut reader: Reader) -> (Vec<u8>, Vec<protocol::Span>) {
         }
     }
     (bytes, gaps)
+}
+
+/// Bytes that wait in a file, as a mount stages them.
+fn staged(content: &[u8], len: u64) -> Staged {
+    let disk = ForgetfulDisk::new();
+    let file = disk.open(Path::new("staged"), Open::New).expect("a new disk takes files");
+    file.write_at(content, 7).expect("it has room");
+    Staged::new(file, 7, len)
+}
+
+#[tokio::test]
+async fn staged_content_is_one_append_on_either_broker() {
+    let content: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        double.create("local/log");
+        let rest = staged(&content, 700_000);
+        let request = Append { staged: Some(rest), ..append("local/log", b"first ") };
+        // Case: asked for again, the content is the same
+        for begin in [0, 700_006] {
+            let appended = remote.append(request.clone()).await.expect("appended");
+            assert_eq!((appended.span.begin().get(), appended.span.len()), (begin, 700_006));
+        }
+        let (name, from) = (journal("local/log"), ReadFrom::At(Offset::ZERO));
+        let (bytes, _) = drain(Reader::new(remote.clone(), name, from, 1)).await;
+        let once = [b"first ", content.as_slice()].concat();
+        assert!(bytes == [once.as_slice(), &once].concat(), "{speaks_courant}");
+        // Case: what can't be read is not appended, and says so
+        let short = staged(b"short", 6);
+        let request = Append { staged: Some(short), ..append("local/log", b"") };
+        let error = remote.append(request).await.expect_err("a part of it is missing");
+        assert!(matches!(&error, Error::Io(why) if why.contains("can't be read")), "{error}");
+        assert_eq!(remote.stat(&journal("local/log")).await.expect("there").head.get(), 1_400_012);
+    }
 }
 
 #[tokio::test]
@@ -317,6 +353,16 @@ async fn operators_are_answered() {
     let begins: Vec<i64> =
         fragments.expect("listed").iter().map(|listed| listed.fragment.begin().get()).collect();
     assert_eq!(begins, [0, 10]);
+    // Case: as a mount asks; the double's fragments are local ones
+    let stored = remote.stored(&journal("local/log"), Offset::ZERO, 100).await;
+    assert_eq!(stored.expect("listed"), []);
+    let found = remote.spec(&journal("local/log")).await.expect("there");
+    assert_eq!(found.spec, *spec);
+    let none = remote.spec(&journal("local/none")).await;
+    assert!(matches!(none, Err(Error::NotFound(_))));
+    let refused = remote.change(change(protocol::request::Expect::Absent)).await;
+    assert!(matches!(refused, Err(Error::Conflict(..))));
+    assert!(remote.change(change(protocol::request::Expect::Any)).await.expect("applied") > 0);
 
     let refused = remote.create(&journal("local/refused")).await;
     assert!(matches!(refused, Err(Error::Refused(..))));

@@ -21,6 +21,7 @@ pub(crate) fn durability(durability: Option<Durability>) -> courant::Durability 
 pub(crate) fn stat(head: courant::Head) -> Result<Stat, Error> {
     let offset = |value| Offset::new(value).map_err(broken);
     let modified = Duration::from_micros(head.modified_us.max(0).unsigned_abs());
+    let registers = head.registers.as_deref().map(LabelSet::from_bytes);
     Ok(Stat {
         journal: Journal::new(&head.journal).map_err(broken)?,
         life: Life::new(head.life),
@@ -36,6 +37,7 @@ pub(crate) fn stat(head: courant::Head) -> Result<Stat, Error> {
         may_write: head.may_write,
         fragments: head.fragments,
         gaps: head.gaps,
+        registers: registers.transpose().map_err(broken)?,
     })
 }
 
@@ -46,7 +48,7 @@ pub(crate) struct About<'r> {
     pub len: u64,
     /// The writer's sequence.
     pub sequence: u64,
-    /// What an answer gives as the limit of one append.
+    /// What an answer gives as the limit of one append, or of those of a second.
     pub limit: u64,
     /// The revision that the caller expected.
     pub revision: i64,
@@ -81,6 +83,7 @@ impl<'r> About<'r> {
                 Error::NoSpace(journal, detail)
             }
             Fault::TooLarge => Error::TooLarge(journal, self.len, self.limit),
+            Fault::OverRate => Error::OverRate { journal, rate: self.limit },
             Fault::Deleted => Error::Deleted(journal),
             Fault::Later => Error::Later(detail),
             Fault::Refused => Error::Refused(journal.to_string(), detail),
@@ -117,6 +120,7 @@ mod tests {
             (Fault::NotAllowed, Remedy::Fix, "because 5"),
             (Fault::NoSpace, Remedy::Fix, "no space"),
             (Fault::TooLarge, Remedy::Fix, "of 9 bytes is over the limit of 5"),
+            (Fault::OverRate, Remedy::Fix, "takes 5 bytes a second"),
             (Fault::Later, Remedy::Later, "because 5"),
             (Fault::Refused, Remedy::Fix, "refused"),
             (Fault::Io, Remedy::Fix, "because 5"),
@@ -155,6 +159,12 @@ mod tests {
         let head = courant::Head { journal: "local/log".into(), head: 5, ..Default::default() };
         let found = stat(head.clone()).expect("valid");
         assert_eq!((found.head.get(), found.modified), (5, UNIX_EPOCH));
+        assert_eq!(found.registers, None, "an older broker does not tell them");
+        let registers = LabelSet::default().with("owner", "me").expect("valid");
+        let told = courant::Head { registers: Some(registers.to_bytes().into()), ..head.clone() };
+        assert_eq!(stat(told).expect("valid").registers, Some(registers));
+        let broken = courant::Head { registers: Some("\u{1}".into()), ..head.clone() };
+        assert!(stat(broken).is_err());
         assert!(stat(courant::Head { head: -1, ..head.clone() }).is_err());
         assert!(stat(courant::Head { journal: "x".into(), ..head }).is_err());
     }

@@ -2,7 +2,7 @@
 
 use crate::nodes::{Node, Role, Side};
 use crate::shown::Shown;
-use crate::{Attr, Error, Filesystem, NodeId, Wait, names};
+use crate::{Attr, Error, Filesystem, NodeId, Wait};
 use client::Stat;
 use protocol::Offset;
 use std::sync::Arc;
@@ -35,9 +35,14 @@ impl Filesystem {
 
     async fn may_resize(&self, node: &Node, size: u64) -> Result<(), Error> {
         let head = match self.role(node).await? {
-            Role::Directory(..) | Role::Control => return Err(Error::IsDirectory),
-            Role::Status | Role::Journal(_, Side::Follow) => return Err(Error::ReadOnly),
-            Role::Placeholder(_) => 0,
+            Role::Directory(..) | Role::Control | Role::About(..) => {
+                return Err(Error::IsDirectory);
+            }
+            Role::Status | Role::Fragment(..) | Role::Journal(_, Side::Follow) => {
+                return Err(Error::ReadOnly);
+            }
+            Role::Spec(path) => return self.resize_spec(node, &path, size).await,
+            Role::Placeholder(..) => 0,
             Role::Journal(shown, _) => self.stat(&shown).await?.head.as_u64(),
         };
         match size.cmp(&head) {
@@ -50,13 +55,15 @@ impl Filesystem {
     /// The attributes of a node, with a size that is fit to be told.
     pub(crate) async fn attr(&self, node: &Node) -> Result<Attr, Error> {
         Ok(match self.role(node).await? {
-            Role::Directory(crate::nodes::View::Plain, path) => self.directory_attr(&path),
-            Role::Directory(crate::nodes::View::Follow, path) => {
-                self.control_attr(&names::join(names::FOLLOW, &path))
-            }
+            Role::Directory(view, path) => self.view_attr(view, &path),
             Role::Control => self.control_attr(""),
             Role::Status => self.status_attr(),
-            Role::Placeholder(placeholder) => Attr::file(&self.options, placeholder.inode(), true),
+            Role::About(subject, path) => self.about_attr(subject, &path),
+            Role::Fragment(_, fragment) => self.fragment_attr(&fragment),
+            Role::Spec(path) => self.attr_of_spec(&path).await?,
+            Role::Placeholder(placeholder, _) => {
+                Attr::file(&self.options, placeholder.inode(), true)
+            }
             Role::Journal(shown, side) => {
                 let stat = self.stat(&shown).await?;
                 self.journal_attr(&shown, side, &stat).await
@@ -65,12 +72,13 @@ impl Filesystem {
     }
 
     pub(crate) async fn journal_attr(&self, shown: &Shown, side: Side, stat: &Stat) -> Attr {
-        shown.publish(stat.head, self.kernel()).await;
+        self.publish(shown, stat.head).await;
+        shown.show_head(stat.head);
         let head = stat.head.as_u64();
         let size = match side {
             // Its reads end with the file; a larger size would make tar pad with NULs.
             Side::Passthrough => shown.lent_size().map_or(head, |lent| lent.min(head)),
-            Side::Direct | Side::Follow => head,
+            Side::Direct | Side::Follow | Side::Lines | Side::Whole => head,
         };
         let may_write = stat.may_write && side != Side::Follow;
         let attr = Attr::file(&self.options, stat.life.inode(), may_write);

@@ -1,7 +1,7 @@
 //! Making files: a placeholder, until its first byte makes it a journal.
 
 use crate::handles::{Handle, Kept};
-use crate::nodes::{Node, Role, Side};
+use crate::nodes::{Node, Role};
 use crate::{Caller, Entry, Error, Filesystem, HandleId, NodeId, Wait};
 use rustix::fs::OFlags;
 use std::sync::Arc;
@@ -17,12 +17,16 @@ impl Filesystem {
     ) -> Wait<(Entry, HandleId)> {
         let (fs, name) = (self.clone(), name.to_owned());
         Box::pin(async move {
+            if let Role::About(subject, directory) = fs.node(parent)?.role() {
+                return fs.create_about(subject, &directory, &name, flags).await;
+            }
             let entry = fs.make(parent, &name, flags.contains(OFlags::EXCL)).await?;
             let opening = async {
                 let node = fs.node(entry.node)?;
                 fs.may_open(&node, flags).await?;
+                let pen = fs.pen(&node.role(), flags)?;
                 fs.arrived(&node, caller);
-                Ok(fs.handles.add(Handle::new(node, Kept::File)))
+                Ok(fs.handles.add(Handle::new(node, Kept::File).with(pen)))
             };
             match opening.await {
                 Ok(handle) => Ok((entry, handle)),
@@ -42,11 +46,11 @@ impl Filesystem {
 
     /// The direct node of a file, which may be there already unless it `must_be_new`.
     async fn make(&self, parent: NodeId, name: &[u8], must_be_new: bool) -> Result<Entry, Error> {
-        let path = self.new_name(parent, name)?;
+        let (view, path) = self.new_name(parent, name)?;
         if let Some((shown, _)) = self.find_shown(&path).await? {
             return match must_be_new {
                 true => Err(Error::Exists),
-                false => self.enter(Role::Journal(shown, Side::Direct)).await,
+                false => self.enter(Role::Journal(shown, view.side())).await,
             };
         }
         if must_be_new && self.placeholders.get(&path).is_some() {
@@ -56,7 +60,7 @@ impl Filesystem {
             return Err(Error::IsDirectory);
         }
         self.journals.may_create(&self.journal(&path)?)?;
-        self.enter(Role::Placeholder(self.placeholders.create(&path)?)).await
+        self.enter(Role::Placeholder(self.placeholders.create(&path)?, view)).await
     }
 
     pub(crate) fn arrived(&self, node: &Node, caller: Caller) {

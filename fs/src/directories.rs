@@ -2,8 +2,8 @@
 
 use crate::handles::{Handle, Kept};
 use crate::limits::{IMPLIED_MAX, MADE_DIRECTORIES_MAX};
-use crate::nodes::{Role, View};
-use crate::{Attr, DirEntry, Entry, Error, Filesystem, HandleId, NodeId, Wait, names};
+use crate::nodes::{Role, Subject, View};
+use crate::{Attr, DirEntry, Entry, Error, Filesystem, HandleId, Kind, NodeId, Wait, names};
 use client::Stat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -91,7 +91,7 @@ impl Filesystem {
         *self.journals.census().borrow()
     }
 
-    async fn journals_below(&self, path: &str) -> Result<Vec<Stat>, Error> {
+    pub(crate) async fn journals_below(&self, path: &str) -> Result<Vec<Stat>, Error> {
         let prefix = format!("{}{}", self.options.prefix, names::below(path));
         let ask = || self.journals.list(&prefix);
         Ok(crate::patience::patiently(self.options.write_timeout, ask).await?)
@@ -100,7 +100,7 @@ impl Filesystem {
     pub fn mkdir(self: &Arc<Self>, parent: NodeId, name: &[u8]) -> Wait<Entry> {
         let (fs, name) = (self.clone(), name.to_owned());
         Box::pin(async move {
-            let path = fs.new_name(parent, &name)?;
+            let (view, path) = fs.new_name(parent, &name)?;
             let taken = fs.is_directory_surely(&path)
                 || fs.placeholders.get(&path).is_some()
                 || fs.find_shown(&path).await?.is_some()
@@ -109,7 +109,7 @@ impl Filesystem {
                 return Err(Error::Exists);
             }
             fs.directories.make(path.clone())?;
-            fs.enter(Role::Directory(View::Plain, path)).await
+            fs.enter(Role::Directory(view, path)).await
         })
     }
 
@@ -139,6 +139,7 @@ impl Filesystem {
             let listing = match node.role() {
                 Role::Directory(view, path) => fs.children(view, &path).await?,
                 Role::Control => fs.control_entries(),
+                Role::About(subject, path) => fs.about_entries(subject, &path).await?,
                 _ => return Err(Error::NotDirectory),
             };
             let own = fs.attr(&node).await?;
@@ -166,11 +167,13 @@ impl Filesystem {
         let below = names::below(path);
         let mut found = BTreeMap::new();
         let full = format!("{}{below}", self.options.prefix);
+        let census = self.current_census();
         for stat in self.journals_below(path).await? {
             let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
             self.add_child(&mut found, view, path, rest, stat.life.inode());
         }
-        if view == View::Plain {
+        self.learn_children(path, census, &found);
+        if view.is_writable() {
             for (name, inode) in self.placeholders.below(&below) {
                 self.add_child(&mut found, view, path, &name[below.len()..], inode);
             }
@@ -185,6 +188,17 @@ impl Filesystem {
             found.insert(names::OUTER.as_bytes().to_vec(), entry(Vec::new(), attr));
         }
         Ok(found.into_iter().map(|(name, entry)| DirEntry { name, ..entry }).collect())
+    }
+
+    /// What a listing of journals tells of directories, which the look-ups that follow it need not
+    /// ask for one by one.
+    fn learn_children(&self, path: &str, census: u64, found: &BTreeMap<Vec<u8>, DirEntry>) {
+        for (name, entry) in found {
+            if let Ok(component) = names::encode(name) {
+                let is_implied = entry.kind == Kind::Directory;
+                self.directories.learn(&names::join(path, &component), census, is_implied);
+            }
+        }
     }
 
     /// Adds the first component of `rest`: a file if that is all, else a directory, which wins.
@@ -214,38 +228,51 @@ impl Filesystem {
 
     /// The attributes of a directory of a view.
     pub(crate) fn view_attr(&self, view: View, path: &str) -> Attr {
-        match view {
-            View::Plain => self.directory_attr(path),
-            View::Follow => self.control_attr(&names::join(names::FOLLOW, path)),
+        match view.name() {
+            None => self.directory_attr(path),
+            Some(name) => self.control_attr(&names::join(name, path)),
         }
     }
 
     fn control_entries(&self) -> Vec<DirEntry> {
-        let follow = self.view_attr(View::Follow, "");
-        vec![entry(names::FOLLOW.into(), follow), entry(names::STATUS.into(), self.status_attr())]
+        let views = View::NAMED
+            .into_iter()
+            .map(|(name, view)| entry(name.into(), self.view_attr(view, "")));
+        let subjects = Subject::NAMED
+            .into_iter()
+            .map(|(name, subject)| entry(name.into(), self.about_attr(subject, "")));
+        let status = entry(names::STATUS.into(), self.status_attr());
+        views.chain(subjects).chain([status]).collect()
     }
 
-    /// The name of the tree for a file name in a directory of the plain view.
+    /// The name of the tree for a file name in a directory of a view where names can change.
     pub(crate) fn name_below(&self, parent: NodeId, name: &[u8]) -> Result<String, Error> {
+        self.place_below(parent, name).map(|(_, name)| name)
+    }
+
+    fn place_below(&self, parent: NodeId, name: &[u8]) -> Result<(View, String), Error> {
         match self.node(parent)?.role() {
-            Role::Directory(View::Plain, path) => Ok(names::join(&path, &names::encode(name)?)),
-            Role::Directory(View::Follow, _) | Role::Control => Err(Error::Unchangeable),
+            Role::Directory(view, path) if view.is_writable() => {
+                Ok((view, names::join(&path, &names::encode(name)?)))
+            }
+            Role::Directory(..) | Role::Control | Role::About(..) => Err(Error::Unchangeable),
             _ => Err(Error::NotDirectory),
         }
     }
 
-    /// As `name_below`, for what is about to be made.
-    pub(crate) fn new_name(&self, parent: NodeId, name: &[u8]) -> Result<String, Error> {
+    /// As `name_below`, for what is about to be made, with the view that it is made in.
+    pub(crate) fn new_name(&self, parent: NodeId, name: &[u8]) -> Result<(View, String), Error> {
         if self.options.read_only {
             return Err(Error::ReadOnly);
         }
-        if name == names::CONTROL.as_bytes() || name == names::OUTER.as_bytes() {
+        let refused = [names::CONTROL, names::OUTER, names::REPOSITORY];
+        if refused.iter().any(|refused| name == refused.as_bytes()) {
             return Err(Error::Refused(String::from_utf8_lossy(name).into_owned()));
         }
-        self.name_below(parent, name)
+        self.place_below(parent, name)
     }
 }
 
-fn entry(name: Vec<u8>, attr: Attr) -> DirEntry {
+pub(crate) fn entry(name: Vec<u8>, attr: Attr) -> DirEntry {
     DirEntry { name, inode: attr.inode, kind: attr.kind }
 }

@@ -1,13 +1,18 @@
 //! `Journals` in memory, for tests: byte vectors, and a mirror file each where it is to lend.
 
+mod kept;
+
 use bytes::Bytes;
 use client::{
     Append, Appended, Durability, Error, Journals, Loan, Read, Space, Stat, Wait, Writer,
 };
-use protocol::{Journal, Life, Offset, Span};
-use std::collections::BTreeMap;
+use futures::TryStreamExt;
+use kept::{Kept, spec_of};
+use protocol::request::Change;
+use protocol::response::ListedJournal;
+use protocol::{Fragment, Journal, LabelSet, Life, Offset, Route, Span};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,10 +25,17 @@ pub struct Double {
     census: watch::Sender<u64>,
     /// Where mirrors are kept, when journals are lent.
     mirrors: Option<PathBuf>,
+    /// Lives whose loans are asked back.
+    revoked: watch::Sender<BTreeSet<Life>>,
     /// Loans that are out.
     pins: Arc<AtomicUsize>,
     /// Errors that the next requests get, oldest first; appends get them after they were applied.
     failures: Mutex<Vec<Error>>,
+    /// How long each append waits for its journal's rate.
+    rate_wait: Mutex<Duration>,
+    knows_writers: bool,
+    lists: AtomicUsize,
+    stats: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -31,19 +43,6 @@ struct Table {
     journals: BTreeMap<Journal, Kept>,
     created: i64,
     now: u64,
-}
-
-struct Kept {
-    life: Life,
-    revision: i64,
-    bytes: Vec<u8>,
-    first: usize,
-    synced: usize,
-    modified: SystemTime,
-    may_write: bool,
-    mirror: Option<Arc<File>>,
-    head: watch::Sender<Offset>,
-    writers: BTreeMap<[u8; 16], (u64, Span)>,
 }
 
 impl Double {
@@ -61,9 +60,19 @@ impl Double {
             table: Mutex::default(),
             census: watch::Sender::new(0),
             mirrors,
+            revoked: watch::Sender::default(),
             pins: Arc::default(),
             failures: Mutex::default(),
+            rate_wait: Mutex::default(),
+            knows_writers: true,
+            lists: AtomicUsize::new(0),
+            stats: AtomicUsize::new(0),
         }
+    }
+
+    /// Journals of a broker that knows no writers, as Gazette's.
+    pub fn without_writers() -> Self {
+        Double { knows_writers: false, ..Self::new() }
     }
 
     /// The next request fails so. An append is applied first, as if its answer had been lost.
@@ -71,11 +80,32 @@ impl Double {
         self.failures.lock().expect("no holder panics").push(error);
     }
 
+    /// What was still to fail succeeds.
+    pub fn fail_no_more(&self) {
+        self.failures.lock().expect("no holder panics").clear();
+    }
+
+    /// From here on each append waits so long for the rate of its journal.
+    pub fn slow_down(&self, rate_wait: Duration) {
+        *self.rate_wait.lock().expect("no holder panics") = rate_wait;
+    }
+
+    async fn wait_for_rate(&self, append: &Append) -> Result<(), Error> {
+        let wait = *self.rate_wait.lock().expect("no holder panics");
+        if append.rate_wait.is_some_and(|longest| wait > longest) {
+            return Err(Error::OverRate { journal: append.journal.clone(), rate: 1 });
+        }
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+
     /// Creates a journal of these bytes, as if from elsewhere: under any name.
     pub fn put(&self, name: &str, content: &[u8]) {
         let journal = Journal::new(name).expect("the test's name is one");
         self.create_now(&journal);
-        self.append_now(&Append::new(journal, Bytes::copy_from_slice(content)))
+        self.append_now(&Append::new(journal, Bytes::new()), content)
             .expect("a new journal takes bytes");
     }
 
@@ -90,9 +120,33 @@ impl Double {
         table.journals.get_mut(journal).expect("the test made it").may_write = false;
     }
 
+    /// A store has this fragment of its journal, behind those that it has already.
+    pub fn store(&self, fragment: Fragment) {
+        let mut table = self.table();
+        let kept = table.journals.get_mut(&fragment.journal).expect("the test made it");
+        kept.stored.push(fragment);
+    }
+
+    pub fn set_registers(&self, journal: &Journal, registers: LabelSet) {
+        let mut table = self.table();
+        table.journals.get_mut(journal).expect("the test made it").registers = Some(registers);
+    }
+
+    /// Asks for the loans of a journal, or of none.
+    pub fn revoke(&self, journal: Option<&Journal>) {
+        let table = self.table();
+        let life = |journal| table.of(journal).expect("the test made it").life;
+        self.revoked.send_replace(journal.into_iter().map(life).collect());
+    }
+
     /// All bytes of a journal.
     pub fn bytes(&self, journal: &Journal) -> Option<Vec<u8>> {
         self.table().journals.get(journal).map(|kept| kept.bytes.clone())
+    }
+
+    /// How many lists were asked for, and how many journals one by one.
+    pub fn asked(&self) -> (usize, usize) {
+        (self.lists.load(Ordering::Relaxed), self.stats.load(Ordering::Relaxed))
     }
 
     /// How many loans are out.
@@ -128,6 +182,9 @@ impl Double {
             synced: 0,
             modified,
             may_write: true,
+            stored: Vec::new(),
+            spec: spec_of(journal),
+            registers: None,
             mirror,
             head: watch::Sender::new(Offset::ZERO),
             writers: BTreeMap::new(),
@@ -138,7 +195,7 @@ impl Double {
         stat
     }
 
-    fn append_now(&self, append: &Append) -> Result<Appended, Error> {
+    fn append_now(&self, append: &Append, content: &[u8]) -> Result<Appended, Error> {
         let mut table = self.table();
         let modified = table.tick();
         let journal = &append.journal;
@@ -146,7 +203,9 @@ impl Double {
         if append.life.is_some_and(|life| life != kept.life) {
             return Err(Error::Deleted(journal.clone()));
         }
-        if let Some(answer) = kept.repeated(append) {
+        if self.knows_writers
+            && let Some(answer) = kept.repeated(append)
+        {
             return answer;
         }
         if !kept.may_write {
@@ -158,7 +217,7 @@ impl Double {
             return Err(Error::WrongOffset { journal: journal.clone(), head });
         }
         kept.modified = modified;
-        let span = kept.push(&append.content);
+        let span = kept.push(content);
         if append.durability == Some(Durability::Disk) {
             kept.synced = kept.bytes.len();
         }
@@ -208,61 +267,11 @@ impl Table {
     }
 }
 
-impl Kept {
-    fn head(&self) -> Offset {
-        *self.head.borrow()
-    }
-
-    /// The mirror first, then the head: a passthrough reader never sees less than what is told.
-    fn push(&mut self, content: &[u8]) -> Span {
-        let span = Span::at(self.head(), content.len() as u64);
-        if let Some(mirror) = &self.mirror {
-            mirror.write_all_at(content, span.begin().as_u64()).expect("the mirror takes bytes");
-        }
-        self.bytes.extend_from_slice(content);
-        self.head.send_replace(span.end());
-        span
-    }
-
-    fn repeated(&self, append: &Append) -> Option<Result<Appended, Error>> {
-        let writer = append.writer?;
-        let (last, span) = *self.writers.get(&writer.id)?;
-        match writer.sequence.cmp(&last) {
-            std::cmp::Ordering::Greater => None,
-            std::cmp::Ordering::Equal => {
-                Some(Ok(Appended { span, life: self.life, repeated: true }))
-            }
-            std::cmp::Ordering::Less => {
-                Some(Err(Error::StaleSequence(append.journal.clone(), writer.sequence)))
-            }
-        }
-    }
-
-    fn stat(&self, journal: &Journal) -> Stat {
-        let offset = |at: usize| Offset::try_from(at as u64).expect("memory is small");
-        Stat {
-            journal: journal.clone(),
-            life: self.life,
-            first: offset(self.first),
-            head: self.head(),
-            synced: offset(self.synced),
-            persisted: Offset::ZERO,
-            modified: self.modified,
-            create_revision: self.revision,
-            mod_revision: self.revision,
-            content_type: None,
-            may_read: true,
-            may_write: self.may_write,
-            fragments: 0,
-            gaps: 0,
-        }
-    }
-}
-
 impl Journals for Double {
     fn list<'a>(&'a self, prefix: &'a str) -> Wait<'a, Vec<Stat>> {
         Box::pin(async move {
             self.failure()?;
+            self.lists.fetch_add(1, Ordering::Relaxed);
             let table = self.table();
             let named = table.journals.iter().filter(|(name, _)| name.as_str().starts_with(prefix));
             Ok(named.map(|(name, kept)| kept.stat(name)).collect())
@@ -270,12 +279,14 @@ impl Journals for Double {
     }
 
     fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
+        self.stats.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move { Ok(self.table().of(journal)?.stat(journal)) })
     }
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {
         Box::pin(async move {
-            let appended = self.append_now(&append)?;
+            self.wait_for_rate(&append).await?;
+            let appended = self.append_now(&append, &whole_content(&append).await?)?;
             self.failure()?;
             Ok(appended)
         })
@@ -341,20 +352,89 @@ impl Journals for Double {
         })
     }
 
+    fn stored<'a>(
+        &'a self,
+        journal: &'a Journal,
+        from: Offset,
+        max: usize,
+    ) -> Wait<'a, Vec<Fragment>> {
+        Box::pin(async move {
+            let table = self.table();
+            let stored = table.of(journal)?.stored.iter();
+            Ok(stored.filter(|fragment| fragment.begin() >= from).take(max).cloned().collect())
+        })
+    }
+
+    fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal> {
+        Box::pin(async move {
+            let table = self.table();
+            let kept = table.of(journal)?;
+            Ok(ListedJournal {
+                spec: kept.spec.clone(),
+                mod_revision: kept.revision,
+                create_revision: 1,
+                route: Route::default(),
+            })
+        })
+    }
+
+    fn change(&self, change: Change) -> Wait<'_, i64> {
+        Box::pin(async move {
+            let journal = change.journal().clone();
+            let there = self.table().journals.get(&journal).map(|kept| kept.revision);
+            let Change::Upsert { spec, expect } = change else {
+                return Err(Error::Unsupported("the double deletes nothing".to_owned()));
+            };
+            if !expect.holds(there) {
+                return Err(Error::Conflict(journal, there.unwrap_or_default()));
+            }
+            if there.is_none() {
+                self.create_now(&journal);
+            }
+            let mut table = self.table();
+            table.created += 1;
+            let revision = table.created;
+            let kept = table.of_mut(&journal)?;
+            (kept.spec, kept.revision) = (*spec, revision);
+            drop(table);
+            self.failure()?;
+            Ok(revision)
+        })
+    }
+
     fn lend(&self, journal: &Journal) -> Option<Loan> {
         let table = self.table();
         let kept = table.journals.get(journal)?;
         let file = kept.mirror.clone()?;
-        (kept.first == 0).then(|| Loan {
+        let is_lent = !self.revoked.borrow().contains(&kept.life);
+        (is_lent && kept.first == 0).then(|| Loan {
             file,
             life: kept.life,
             pin: Box::new(Pin::new(&self.pins)),
         })
     }
 
+    fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
+        self.revoked.subscribe()
+    }
+
+    fn knows_writers(&self) -> bool {
+        self.knows_writers
+    }
+
     fn space(&self) -> Space {
         Space { total: 1 << 40, free: 1 << 39 }
     }
+}
+
+async fn whole_content(append: &Append) -> Result<Vec<u8>, Error> {
+    let mut content = append.content.to_vec();
+    if let Some(staged) = &append.staged {
+        let pieces: Vec<Bytes> =
+            staged.pieces().try_collect().await.map_err(|why| Error::Io(why.to_string()))?;
+        content.extend(pieces.concat());
+    }
+    Ok(content)
 }
 
 /// Counts a loan while it lives.

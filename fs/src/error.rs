@@ -45,10 +45,22 @@ pub enum Error {
     NoAttribute,
     #[error("the attribute does not fit")]
     DoesNotFit,
+    #[error("the text may have {max} bytes")]
+    TooLong { max: usize },
     #[error("no data at or after the offset")]
     NoData,
     #[error("too many files without a byte")]
     TooManyPlaceholders,
+    /// A bound of the staging directory.
+    #[error(
+        "what waits to be committed may take {max} {what}: close files that wait, look at what \
+         .courant/status calls aside, or raise --staging-max"
+    )]
+    StagingFull { what: &'static str, max: u64 },
+    #[error("staging on the local disk failed: {detail}")]
+    Staging { detail: String, is_full: bool },
+    #[error("this mount has no directory for what waits to be committed")]
+    NoStaging,
     #[error(transparent)]
     Journals(#[from] client::Error),
 }
@@ -72,11 +84,14 @@ impl Error {
             Error::WouldBlock => Errno::AGAIN,
             Error::Interrupted => Errno::INTR,
             Error::Unmounted => Errno::NODEV,
-            Error::NotSupported => Errno::OPNOTSUPP,
+            Error::NotSupported | Error::NoStaging => Errno::OPNOTSUPP,
             Error::NoAttribute => Errno::NODATA,
             Error::DoesNotFit => Errno::RANGE,
+            Error::TooLong { .. } => Errno::FBIG,
             Error::NoData => Errno::NXIO,
-            Error::TooManyPlaceholders => Errno::NOSPC,
+            Error::TooManyPlaceholders | Error::StagingFull { .. } => Errno::NOSPC,
+            Error::Staging { is_full: true, .. } => Errno::NOSPC,
+            Error::Staging { is_full: false, .. } => Errno::IO,
             Error::Journals(error) => journals_errno(error),
         }
     }
@@ -93,7 +108,8 @@ fn journals_errno(error: &client::Error) -> Errno {
         E::NotAllowed { .. } | E::Unauthorized(_) => Errno::ACCESS,
         E::NoSpace(..) => Errno::NOSPC,
         E::TooLarge(..) => Errno::FBIG,
-        E::Invalid(_) | E::NoDisk(_) | E::Unsupported(_) => Errno::INVAL,
+        E::OverRate { .. } => Errno::DQUOT,
+        E::Invalid(_) | E::NoDisk(_) | E::Unsupported(_) | E::Specs(..) => Errno::INVAL,
         E::Trimmed { .. } | E::Lost { .. } => Errno::NODATA,
         E::Conflict(..) => Errno::STALE,
         E::Later(_) | E::Unknown => Errno::TIMEDOUT,

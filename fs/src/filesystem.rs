@@ -1,19 +1,25 @@
 //! The file system: what its operations share, and the small ones.
 
+use crate::about::Reasons;
 use crate::attr::directory_inode;
 use crate::directories::Directories;
-use crate::handles::Handles;
+use crate::handles::{Handles, Kept};
 use crate::handover::Handover;
 use crate::names::control_inode;
 use crate::nodes::{Node, Nodes, Role};
+use crate::opened::Waiting;
+use crate::pending::Pending;
 use crate::placeholders::Placeholders;
 use crate::shown::{Gallery, Shown};
+use crate::staging::Staging;
+use crate::watched::Steered;
 use crate::{Attr, Error, HandleId, Kernel, NodeId, Options};
 use client::{Journals, Space, Stat};
 use protocol::Journal;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use tokio::sync::Semaphore;
 
 /// An operation under way. It is ready at the first poll unless something has to be waited for, and
 /// it needs a tokio runtime around each poll.
@@ -42,16 +48,45 @@ pub struct Filesystem {
     pub(crate) gallery: Gallery,
     pub(crate) handles: Handles,
     pub(crate) handover: Handover,
+    pub(crate) steered: Steered,
+    pub(crate) waiting: Waiting,
+    /// Handles that were taken back since the mount began.
+    pub(crate) revoked: AtomicUsize,
     pub(crate) placeholders: Placeholders,
     pub(crate) directories: Directories,
+    pub(crate) reasons: Reasons,
     kernel: OnceLock<Arc<dyn Kernel>>,
     passthrough: AtomicBool,
+    /// Where what was written waits until it may be committed.
+    pub(crate) staging: Option<Arc<Staging>>,
+    /// What goes on after programs were answered.
+    pub(crate) pending: Pending,
+    /// Room for queued writes.
+    pub(crate) room: Arc<Semaphore>,
     /// The last sequence of this mount's appends. One for all journals, so that it rises for each.
     sequence: AtomicU64,
 }
 
 impl Filesystem {
+    /// A file system that keeps nothing on the local disk: there is no line mode and no whole view.
     pub fn new(journals: Arc<dyn Journals>, options: Options) -> Arc<Self> {
+        Self::build(journals, options, None)
+    }
+
+    /// A file system that keeps unfinished lines and whole files in a staging directory.
+    pub fn with_staging(
+        journals: Arc<dyn Journals>,
+        options: Options,
+        staging: Staging,
+    ) -> Arc<Self> {
+        Self::build(journals, options, Some(Arc::new(staging)))
+    }
+
+    fn build(
+        journals: Arc<dyn Journals>,
+        options: Options,
+        staging: Option<Arc<Staging>>,
+    ) -> Arc<Self> {
         Arc::new(Filesystem {
             journals,
             passthrough: AtomicBool::new(options.passthrough),
@@ -60,9 +95,16 @@ impl Filesystem {
             gallery: Gallery::default(),
             handles: Handles::default(),
             handover: Handover::default(),
+            steered: Steered::default(),
+            waiting: Waiting::default(),
+            revoked: AtomicUsize::new(0),
             placeholders: Placeholders::default(),
             directories: Directories::default(),
+            reasons: Reasons::default(),
             kernel: OnceLock::new(),
+            staging,
+            pending: Pending::none(),
+            room: crate::queue::room(),
             sequence: AtomicU64::new(0),
         })
     }
@@ -112,14 +154,26 @@ impl Filesystem {
         Usage { space: self.journals.space(), name_max }
     }
 
-    /// Nothing is left to a close: a write returns after its commit.
-    pub fn flush(&self, handle: HandleId) -> Result<(), Error> {
-        self.handles.get(handle).map(drop)
+    /// A descriptor is closed, by a duplicate or by the end of a child as well. Waits for writes
+    /// that were only queued, and tells the first of the handle's that failed; a spec that was
+    /// written is applied. Else nothing is left to a close.
+    pub fn flush(self: &Arc<Self>, handle: HandleId) -> Wait<()> {
+        let (fs, handle) = (self.clone(), self.handles.get(handle));
+        Box::pin(async move {
+            let handle = handle?;
+            fs.apply_written(&handle).await?;
+            if let Role::Journal(shown, _) = handle.node.role() {
+                shown.queue.drained().await;
+            }
+            crate::queue::told(&handle.failed)
+        })
     }
 
-    /// The last descriptor is closed. What the handle pinned is free.
-    pub fn release(&self, handle: HandleId) {
-        self.handles.remove(handle);
+    /// Whether a close through the handle has something to tell: [`flush`](Self::flush) is to be
+    /// asked for.
+    pub fn tells_at_close(&self, handle: HandleId) -> bool {
+        let kept = self.handles.get(handle);
+        self.options.asynchronous || kept.is_ok_and(|it| matches!(it.kept, Kept::Spec(_)))
     }
 
     /// A node that the kernel knows; `Stale` for one that it should not.
@@ -129,10 +183,10 @@ impl Filesystem {
 
     /// What a node is at this moment: a placeholder whose journal exists meanwhile becomes it here.
     pub(crate) async fn role(&self, node: &Node) -> Result<Role, Error> {
-        let Role::Placeholder(placeholder) = node.role() else { return Ok(node.role()) };
+        let Role::Placeholder(placeholder, view) = node.role() else { return Ok(node.role()) };
         let Some(name) = placeholder.name() else { return Err(Error::Stale) };
         let Some(stat) = self.find(&self.journal(&name)?).await? else {
-            return Ok(Role::Placeholder(placeholder));
+            return Ok(Role::Placeholder(placeholder, view));
         };
         self.adopt(node, &name, &stat);
         Ok(node.role())

@@ -94,6 +94,7 @@ impl Filesystem {
     /// Waits until a byte at `offset` is there. It has no limit of its own: whoever waits is held,
     /// and can be given up by dropping this.
     pub(crate) async fn grown(&self, shown: &Shown, offset: Offset) -> Result<(), Error> {
+        let _counted = self.waiting.enter();
         let waited = self.journals.grown(shown.journal(), shown.life(), offset).await;
         match waited {
             Ok(stat) if stat.life == shown.life() => Ok(()),

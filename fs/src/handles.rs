@@ -1,13 +1,15 @@
 //! Open files and directories.
 
+use crate::about::SpecText;
 use crate::nodes::Node;
 use crate::shown::Lent;
+use crate::staging::Pen;
 use crate::{Error, Kind, NodeId};
 use bytes::Bytes;
 use client::Loan;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The number of an open file or directory; never used twice in a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,23 +42,42 @@ pub struct DirEntry {
 pub(crate) enum Kept {
     File,
     /// The pin of the mirror, from OPEN to RELEASE.
-    Loan(#[expect(dead_code, reason = "only its drop matters")] Loan),
+    Loan(Lending),
     /// A directory as it was at OPEN.
     Listing(Vec<DirEntry>),
     /// A text as it was at OPEN.
     Text(Bytes),
+    /// What is being written of a spec.
+    Spec(tokio::sync::Mutex<SpecText>),
+}
+
+/// A mirror that the kernel reads through a handle.
+pub(crate) struct Lending {
+    pub(crate) _loan: Loan,
+    /// That of the node at OPEN.
+    pub(crate) generation: u64,
+    pub(crate) is_written: bool,
 }
 
 pub(crate) struct Handle {
     pub(crate) node: Arc<Node>,
     pub(crate) kept: Kept,
+    /// What it has waiting, where its writes are not appends of their own.
+    pub(crate) pen: Option<Arc<tokio::sync::Mutex<Pen>>>,
+    /// Why a queued write of it failed: the first failure stays.
+    pub(crate) failed: Arc<OnceLock<Error>>,
     /// Where the last read ended; `poll` carries no position of its own.
     position: AtomicU64,
 }
 
 impl Handle {
     pub(crate) fn new(node: Arc<Node>, kept: Kept) -> Self {
-        Handle { node, kept, position: AtomicU64::new(0) }
+        let position = AtomicU64::new(0);
+        Handle { node, kept, pen: None, failed: Arc::default(), position }
+    }
+
+    pub(crate) fn with(self, pen: Option<Pen>) -> Self {
+        Handle { pen: pen.map(tokio::sync::Mutex::new).map(Arc::new), ..self }
     }
 
     pub(crate) fn position(&self) -> u64 {
@@ -92,10 +113,13 @@ impl Handles {
     }
 
     /// The handle is gone, once the operations that still use it end.
-    pub(crate) fn remove(&self, id: HandleId) {
-        let removed = self.table().open.remove(&id);
-        // A loan is given back outside the lock.
-        drop(removed);
+    pub(crate) fn remove(&self, id: HandleId) -> Option<Arc<Handle>> {
+        // What it keeps is given back by the caller, outside the lock.
+        self.table().open.remove(&id)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Handle>> {
+        self.table().open.values().cloned().collect()
     }
 
     pub(crate) fn len(&self) -> usize {

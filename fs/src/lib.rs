@@ -8,13 +8,20 @@
 //! The rooms: [`names`](mod@names) turns file names to journal names and back; `nodes` holds what
 //! the kernel looked up; `shown` is a journal as this mount shows it; `lookup`, `open`, `read`,
 //! `write`, `create`, `remove`, `directories`, `attributes` and `growth` are the operations;
-//! `placeholders` are files without a byte. [`double`] is a `Journals` in memory for tests.
+//! `placeholders` are files without a byte. What is not committed at once is in `staging` (line
+//! mode and the whole view: written by `drafting`, committed by `committing` and `closing`) or in a
+//! `queue` (`--async`), and `pending` is what goes on after an answer. `about` has the files that
+//! tell of journals: stored fragments and specs. [`double`] is a `Journals` in memory for tests.
 
+mod about;
 mod attr;
 mod attributes;
+mod closing;
+mod committing;
 mod create;
 mod directories;
 pub mod double;
+mod drafting;
 mod error;
 mod filesystem;
 mod growth;
@@ -23,16 +30,24 @@ mod handover;
 mod kernel;
 pub mod limits;
 mod lookup;
+pub mod model;
 pub mod names;
 mod nodes;
 mod open;
+mod opened;
 mod options;
 mod patience;
+mod pending;
 mod placeholders;
+mod publish;
+mod queue;
 mod read;
 mod remove;
+mod revoke;
 mod shown;
+mod staging;
 mod status;
+mod watched;
 mod write;
 mod xattr;
 
@@ -42,9 +57,12 @@ pub use error::Error;
 pub use filesystem::{Caller, Filesystem, Usage, Wait};
 pub use growth::Followed;
 pub use handles::{DirEntry, HandleId, Opened, Way};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, LastByte};
 pub use lookup::Entry;
 pub use nodes::NodeId;
 pub use options::{Fsync, Options, Trimmed};
 pub use read::ReadAt;
+pub use revoke::Revoked;
+pub use staging::Staging;
+pub use watched::{Watched, WatchedDirectory, WatchedFile};
 pub use write::WriteAt;

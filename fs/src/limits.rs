@@ -20,3 +20,44 @@ pub const IMPLIED_MAX: usize = 65_536;
 /// Threads that were sent to the other node of a journal and have not opened it yet. One is added
 /// by each refused open, and most are gone microseconds later; the oldest goes first.
 pub const HANDOVERS_MAX: usize = 1_024;
+
+/// The most content of one open file that waits to be committed, in bytes: the longest append that
+/// a broker takes unless it is told otherwise.
+pub const STAGED_PER_HANDLE_MAX: u64 = 4 << 30;
+
+/// All content that waits to be committed, in bytes, unless the mount was told otherwise: two of
+/// the longest.
+pub const STAGED_MAX: u64 = 8 << 30;
+
+/// Open files with content that waits: each takes a descriptor, of which a process may have a few
+/// thousand.
+pub const DRAFTS_MAX: usize = 1_024;
+
+/// Ends of appends after a close that `.courant/status` remembers: one screen.
+pub const OUTCOMES_MAX: usize = 32;
+
+/// The longest pause between attempts to commit what was closed while the broker was away.
+pub const CLOSING_PAUSE_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// What an earlier mount left that is committed at once: enough that some which have to wait do not
+/// keep the others.
+pub const TAKEN_UP_AT_ONCE: usize = 64;
+
+/// What may wait in the queues of an `--async` mount, in bytes: some milliseconds of a fast disk.
+/// It is what kill -9 of the mount may lose.
+pub const QUEUED_MAX: usize = 16 << 20;
+
+/// What each queued write counts for at least, which bounds their number to 4,096.
+pub const QUEUED_MIN: usize = 4 << 10;
+
+/// Bytes of queued writes that ride in one append, unless a single one is longer.
+pub const RIDE_MAX: usize = 1 << 20;
+
+/// Fragments that are listed with one request.
+pub const FRAGMENTS_AT_ONCE: usize = 10_000;
+
+/// The longest text of a spec, in bytes: a spec is one value of etcd, which takes 1.5 MiB.
+pub const SPEC_LEN_MAX: usize = 1 << 20;
+
+/// Open journals that the status names one by one. Of more, only the number is told.
+pub const NAMED_MAX: usize = 100;

@@ -1,6 +1,6 @@
 //! Finding what a name in a directory stands for.
 
-use crate::nodes::{Role, Side, View};
+use crate::nodes::{Role, Side, Subject, View};
 use crate::shown::Shown;
 use crate::{Attr, Caller, Error, Filesystem, NodeId, Wait, names};
 use client::Stat;
@@ -10,6 +10,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub node: NodeId,
+    /// A node of the kernel's that has another one is of no use any more.
+    pub generation: u64,
     pub attr: Attr,
 }
 
@@ -20,8 +22,12 @@ impl Filesystem {
         Box::pin(async move {
             let parent = fs.node(parent)?.role();
             let role = match parent {
-                Role::Directory(view, path) => fs.resolve(view, &path, &name, caller).await?,
+                Role::Directory(view, path) => {
+                    let (role, stat) = fs.resolve(view, &path, &name, caller).await?;
+                    return fs.enter_with(role, stat).await;
+                }
                 Role::Control => Self::resolve_control(&name)?,
+                Role::About(subject, path) => fs.resolve_about(subject, &path, &name).await?,
                 _ => return Err(Error::NotDirectory),
             };
             fs.enter(role).await
@@ -30,9 +36,21 @@ impl Filesystem {
 
     /// The entry of a role, counted as a look-up.
     pub(crate) async fn enter(&self, role: Role) -> Result<Entry, Error> {
+        self.enter_with(role, None).await
+    }
+
+    /// As `enter`, of a journal that was asked for by this very look-up: to ask again would make it
+    /// cost two requests.
+    async fn enter_with(&self, role: Role, stat: Option<Stat>) -> Result<Entry, Error> {
         let node = self.nodes.remember(role);
-        match self.attr(&node).await {
-            Ok(attr) => Ok(Entry { node: node.id(), attr }),
+        let attr = match (node.role(), stat) {
+            (Role::Journal(shown, side), Some(stat)) => {
+                Ok(self.journal_attr(&shown, side, &stat).await)
+            }
+            _ => self.attr(&node).await,
+        };
+        match attr {
+            Ok(attr) => Ok(Entry { node: node.id(), generation: node.generation(), attr }),
             Err(error) => {
                 self.nodes.forget(node.id(), 1);
                 // The journal went away since it was found.
@@ -42,13 +60,16 @@ impl Filesystem {
     }
 
     fn resolve_control(name: &[u8]) -> Result<Role, Error> {
-        if name == names::FOLLOW.as_bytes() {
-            Ok(Role::Directory(View::Follow, String::new()))
-        } else if name == names::STATUS.as_bytes() {
-            Ok(Role::Status)
-        } else {
-            Err(Error::NotFound)
+        if name == names::STATUS.as_bytes() {
+            return Ok(Role::Status);
         }
+        let view = View::NAMED.into_iter().find(|(known, _)| known.as_bytes() == name);
+        if let Some((_, view)) = view {
+            return Ok(Role::Directory(view, String::new()));
+        }
+        let subject = Subject::NAMED.into_iter().find(|(known, _)| known.as_bytes() == name);
+        let (_, subject) = subject.ok_or(Error::NotFound)?;
+        Ok(Role::About(subject, String::new()))
     }
 
     async fn resolve(
@@ -57,36 +78,39 @@ impl Filesystem {
         directory: &str,
         name: &[u8],
         caller: Caller,
-    ) -> Result<Role, Error> {
+    ) -> Result<(Role, Option<Stat>), Error> {
         if directory.is_empty() && name == names::CONTROL.as_bytes() {
-            return if view == View::Plain { Ok(Role::Control) } else { Err(Error::NotFound) };
+            return match view {
+                View::Plain => Ok((Role::Control, None)),
+                View::Follow | View::Lines | View::Whole => Err(Error::NotFound),
+            };
         }
         let side = |shown: &Shown| match view {
             View::Plain => self.side(shown, caller),
-            View::Follow => Side::Follow,
+            View::Follow | View::Lines | View::Whole => view.side(),
         };
         if name == names::OUTER.as_bytes() {
-            let outer = self.find_shown(directory).await?.ok_or(Error::NotFound)?.0;
+            let (outer, stat) = self.find_shown(directory).await?.ok_or(Error::NotFound)?;
             let side = side(&outer);
-            return Ok(Role::Journal(outer, side));
+            return Ok((Role::Journal(outer, side), Some(stat)));
         }
         let path = names::join(directory, &names::encode(name)?);
         if self.is_directory_surely(&path) {
-            return Ok(Role::Directory(view, path));
+            return Ok((Role::Directory(view, path), None));
         }
-        if let Some((shown, _)) = self.find_shown(&path).await? {
+        if let Some((shown, stat)) = self.find_shown(&path).await? {
             // A journal that others nest in shows as their directory.
             if self.is_directory(&path, true).await? {
-                return Ok(Role::Directory(view, path));
+                return Ok((Role::Directory(view, path), None));
             }
             let side = side(&shown);
-            return Ok(Role::Journal(shown, side));
+            return Ok((Role::Journal(shown, side), Some(stat)));
         }
-        if let Some(placeholder) = self.placeholders.get(&path).filter(|_| view == View::Plain) {
-            return Ok(Role::Placeholder(placeholder));
+        if let Some(placeholder) = self.placeholders.get(&path).filter(|_| view.is_writable()) {
+            return Ok((Role::Placeholder(placeholder, view), None));
         }
         if self.is_directory(&path, false).await? {
-            return Ok(Role::Directory(view, path));
+            return Ok((Role::Directory(view, path), None));
         }
         Err(Error::NotFound)
     }
@@ -104,9 +128,15 @@ impl Filesystem {
     /// mirror is lent and the caller was not just sent away from it. A caller without a thread id
     /// can't be told from others, so it always gets the direct one.
     fn side(&self, shown: &Shown, caller: Caller) -> Side {
+        if let Some(side) = self.steered.side(caller.thread, shown.life()) {
+            return side;
+        }
         let may_pass = self.has_passthrough()
             && caller.thread != 0
             && !self.handover.is_sent(caller.thread, shown.life());
+        if may_pass && self.is_being_revoked(shown) {
+            return Side::Passthrough;
+        }
         let lent = || self.journals.lend(shown.journal());
         if may_pass && lent().is_some_and(|loan| loan.life == shown.life()) {
             Side::Passthrough

@@ -5,6 +5,7 @@
 //! and compares. docs/SEMANTICS.md has the rules as sentences.
 
 pub mod chance;
+pub mod trial;
 
 use crate::limits::ATOMIC_MAX;
 use rustix::fs::OFlags;

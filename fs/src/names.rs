@@ -14,8 +14,27 @@ pub const CONTROL: &str = ".courant";
 /// The name under which a journal shows that others nest in: `a/b` is `a/b/.journal`.
 pub const OUTER: &str = ".journal";
 
+/// The directory that git keeps a repository in. It writes there by lock files that it renames,
+/// which no journal does: refused at its first step it leaves nothing behind.
+pub const REPOSITORY: &str = ".git";
+
 /// The view in which a read at the head waits.
 pub const FOLLOW: &str = "follow";
+
+/// The view in which only whole lines are committed.
+pub const LINES: &str = "lines";
+
+/// The view in which all that is written between open and close is one append.
+pub const WHOLE: &str = "whole";
+
+/// The files that stored fragments are, in a directory for each journal.
+pub const FRAGMENTS: &str = "fragments";
+
+/// The files that specs are.
+pub const SPECS: &str = "specs";
+
+/// What the name of a spec's file ends in, behind that of its journal.
+pub const YAML: &str = ".yaml";
 
 /// The file that tells the state of the mount.
 pub const STATUS: &str = "status";

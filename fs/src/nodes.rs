@@ -1,8 +1,9 @@
 //! What the kernel has looked up and not yet forgotten.
 
+use crate::names;
 use crate::placeholders::Placeholder;
 use crate::shown::Shown;
-use protocol::{Life, inode_range};
+use protocol::{Fragment, Life, Span, Sum, inode_range};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -20,6 +21,59 @@ pub(crate) enum View {
     Plain,
     /// Below `.courant/follow`: a read at the head waits.
     Follow,
+    /// Below `.courant/lines`: only whole lines are committed.
+    Lines,
+    /// Below `.courant/whole`: what is written between open and close is one append.
+    Whole,
+}
+
+impl View {
+    /// The views of `.courant`, by the names of their directories.
+    pub(crate) const NAMED: [(&'static str, View); 3] =
+        [(names::FOLLOW, View::Follow), (names::LINES, View::Lines), (names::WHOLE, View::Whole)];
+
+    /// The directory of `.courant` that it is.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        Self::NAMED.into_iter().find(|(_, view)| *view == self).map(|(name, _)| name)
+    }
+
+    /// Whether files can be made there, and files without a byte are shown.
+    pub(crate) fn is_writable(self) -> bool {
+        self != View::Follow
+    }
+
+    /// The node of a journal in this view that does not pass reads to the kernel.
+    pub(crate) fn side(self) -> Side {
+        match self {
+            View::Plain => Side::Direct,
+            View::Follow => Side::Follow,
+            View::Lines => Side::Lines,
+            View::Whole => Side::Whole,
+        }
+    }
+}
+
+/// What the files of a directory of `.courant` are about journals, which are no files there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// Below `.courant/fragments`: a journal is a directory of its stored fragments.
+    Fragments,
+    /// Below `.courant/specs`: a journal is the file of its spec.
+    Specs,
+}
+
+impl Subject {
+    /// The subjects, by the names of their directories in `.courant`.
+    pub(crate) const NAMED: [(&'static str, Subject); 2] =
+        [(names::FRAGMENTS, Subject::Fragments), (names::SPECS, Subject::Specs)];
+
+    /// The name of what lies at a path below its directory, from `.courant` on.
+    pub(crate) fn place(self, path: &str) -> String {
+        match self {
+            Subject::Fragments => names::join(names::FRAGMENTS, path),
+            Subject::Specs => names::join(names::SPECS, path),
+        }
+    }
 }
 
 /// Which node of a journal. They share one `st_ino`, since the kernel allows one mode a node.
@@ -31,6 +85,10 @@ pub(crate) enum Side {
     Direct,
     /// As `Direct`, in the follow view.
     Follow,
+    /// As `Direct`, in the view of whole lines.
+    Lines,
+    /// As `Direct`, in the whole view.
+    Whole,
 }
 
 /// What a node is.
@@ -39,20 +97,30 @@ pub(crate) enum Role {
     /// A directory of a view, by what journal names begin with below it (without the last `/`).
     Directory(View, String),
     Journal(Arc<Shown>, Side),
-    Placeholder(Arc<Placeholder>),
+    /// A file without a byte, and the view in which it is seen.
+    Placeholder(Arc<Placeholder>, View),
     /// The directory `.courant`.
     Control,
     /// The file `.courant/status`.
     Status,
+    /// A directory of files about journals, by what their names begin with below it.
+    About(Subject, String),
+    /// A stored fragment of a journal.
+    Fragment(Arc<Shown>, Arc<Fragment>),
+    /// The spec of a journal, by the journal's name of the tree. It may not be there.
+    Spec(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Directory(View, String),
     Journal(Life, Side),
-    Placeholder(u64),
+    Placeholder(u64, View),
     Control,
     Status,
+    About(Subject, String),
+    Fragment(Life, Span, Sum),
+    Spec(String),
 }
 
 impl Role {
@@ -60,9 +128,14 @@ impl Role {
         match self {
             Role::Directory(view, path) => Key::Directory(*view, path.clone()),
             Role::Journal(shown, side) => Key::Journal(shown.life(), *side),
-            Role::Placeholder(placeholder) => Key::Placeholder(placeholder.inode()),
+            Role::Placeholder(placeholder, view) => Key::Placeholder(placeholder.inode(), *view),
             Role::Control => Key::Control,
             Role::Status => Key::Status,
+            Role::About(subject, path) => Key::About(*subject, path.clone()),
+            Role::Fragment(shown, fragment) => {
+                Key::Fragment(shown.life(), fragment.span, fragment.sum)
+            }
+            Role::Spec(name) => Key::Spec(name.clone()),
         }
     }
 }
@@ -83,9 +156,22 @@ impl Node {
         self.role.read().expect("no holder panics").clone()
     }
 
+    /// Nodes are used for one thing only, so that this rises only as handles are taken back.
+    pub(crate) fn generation(&self) -> u64 {
+        match self.role() {
+            Role::Journal(shown, Side::Passthrough) => shown.generation.current(),
+            _ => 0,
+        }
+    }
+
     fn become_journal(&self, shown: Arc<Shown>) {
         shown.seen_through(self.id);
-        *self.role.write().expect("no holder panics") = Role::Journal(shown, Side::Direct);
+        let mut role = self.role.write().expect("no holder panics");
+        let view = match &*role {
+            Role::Placeholder(_, view) => *view,
+            _ => View::Plain,
+        };
+        *role = Role::Journal(shown, view.side());
     }
 }
 
@@ -141,7 +227,7 @@ impl Nodes {
         }
     }
 
-    /// The placeholder of this node has become a journal. Its node is that journal's `Direct` one,
+    /// The placeholder of this node has become a journal. Its node is the direct one of its view,
     /// unless the kernel knows another already: then there are two, which does no harm.
     pub(crate) fn adopt(&self, node: &Node, shown: Arc<Shown>) {
         let mut table = self.table();

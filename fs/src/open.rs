@@ -1,8 +1,9 @@
 //! Opening files, and the hand-over from the passthrough node of a journal to its direct one.
 
-use crate::handles::{Handle, Kept};
-use crate::nodes::{Node, Role, Side};
+use crate::handles::{Handle, Kept, Lending};
+use crate::nodes::{Node, Role, Side, View};
 use crate::shown::Shown;
+use crate::staging::{Manner, Pen};
 use crate::{Caller, Error, Filesystem, HandleId, NodeId, Opened, Wait, Way};
 use client::Loan;
 use rustix::fs::OFlags;
@@ -23,9 +24,14 @@ impl Filesystem {
                     let text = Kept::Text(fs.status_text().into());
                     Ok(fs.opened(Handle::new(node, text), Way::Direct))
                 }
-                _ => {
+                Role::Spec(path) => {
+                    Ok(fs.opened(fs.open_spec(node, &path, flags).await?, Way::Direct))
+                }
+                Role::Fragment(..) => Ok(fs.opened(Handle::new(node, Kept::File), Way::Direct)),
+                role => {
+                    let pen = fs.pen(&role, flags)?;
                     fs.arrived(&node, caller);
-                    Ok(fs.opened(Handle::new(node, Kept::File), Way::Direct))
+                    Ok(fs.opened(Handle::new(node, Kept::File).with(pen), Way::Direct))
                 }
             }
         })
@@ -48,15 +54,23 @@ impl Filesystem {
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         let truncates = flags.contains(OFlags::TRUNC);
         match &role {
-            Role::Directory(..) | Role::Control => return Err(Error::IsDirectory),
-            Role::Status | Role::Journal(_, Side::Follow) if writes || truncates => {
+            Role::Directory(..) | Role::Control | Role::About(..) => {
+                return Err(Error::IsDirectory);
+            }
+            Role::Status | Role::Fragment(..) | Role::Journal(_, Side::Follow)
+                if writes || truncates =>
+            {
                 return Err(Error::ReadOnly);
             }
-            Role::Status => {}
-            Role::Placeholder(_) if self.options.read_only && writes => {
+            Role::Status | Role::Fragment(..) => {}
+            Role::Spec(_) if self.options.read_only && (writes || truncates) => {
                 return Err(Error::ReadOnly);
             }
-            Role::Placeholder(_) => {}
+            Role::Spec(_) => {}
+            Role::Placeholder(..) if self.options.read_only && writes => {
+                return Err(Error::ReadOnly);
+            }
+            Role::Placeholder(..) => {}
             Role::Journal(shown, _) => {
                 let stat = self.stat(shown).await?;
                 if (writes || truncates) && (self.options.read_only || !stat.may_write) {
@@ -93,12 +107,26 @@ impl Filesystem {
             self.handover.send(caller.thread, shown.life());
             return Err(Error::Stale);
         };
-        let way = Way::Passthrough {
-            node: node.id(),
-            file: loan.file.clone(),
-            direct: flags.contains(OFlags::WRONLY),
+        let pen = self.pen(&node.role(), flags)?;
+        let is_written = flags.contains(OFlags::WRONLY);
+        let way = Way::Passthrough { node: node.id(), file: loan.file.clone(), direct: is_written };
+        let generation = shown.generation.current();
+        let kept = Kept::Loan(Lending { _loan: loan, generation, is_written });
+        Ok(self.opened(Handle::new(node.clone(), kept).with(pen), way))
+    }
+
+    /// What has the writes of a handle wait for the rest of their lines, or for its close; `None`
+    /// where each is an append of its own.
+    pub(crate) fn pen(&self, role: &Role, flags: OFlags) -> Result<Option<Pen>, Error> {
+        let manner = match role {
+            _ if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) => return Ok(None),
+            Role::Journal(_, Side::Whole) | Role::Placeholder(_, View::Whole) => Manner::Whole,
+            Role::Journal(_, Side::Lines) | Role::Placeholder(_, View::Lines) => Manner::Lines,
+            _ if self.options.lines => Manner::Lines,
+            _ => return Ok(None),
         };
-        Ok(self.opened(Handle::new(node.clone(), Kept::Loan(loan)), way))
+        let staging = self.staging.as_ref().ok_or(Error::NoStaging)?;
+        Ok(Some(Pen::new(staging, manner, self.options.writer)))
     }
 
     fn opened(&self, handle: Handle, way: Way) -> Opened {

@@ -17,6 +17,10 @@ pub struct Options {
     pub allow_delete: bool,
     /// Whether nothing may be written at all.
     pub read_only: bool,
+    /// Whether only whole lines are committed, of every file.
+    pub lines: bool,
+    /// Whether a write returns when it is queued.
+    pub asynchronous: bool,
     /// What `write(2)` waits for; `fsync` and `O_SYNC` always mean disk.
     pub durability: Durability,
     pub fsync: Fsync,
@@ -62,6 +66,8 @@ impl Options {
             umask: 0o022,
             allow_delete: false,
             read_only: false,
+            lines: false,
+            asynchronous: false,
             durability: Durability::Memory,
             fsync: Fsync::Disk,
             trimmed: Trimmed::Error,
@@ -71,5 +77,11 @@ impl Options {
             writer,
             started,
         }
+    }
+
+    /// How long an append may wait for its journal's rate: a little less than for everything, so
+    /// that its writer is told of the rate and not of the time.
+    pub(crate) fn rate_wait(&self) -> Duration {
+        self.write_timeout - self.write_timeout / 8
     }
 }

@@ -7,7 +7,7 @@ use crate::shown::Shown;
 use crate::{Error, Filesystem, HandleId, Trimmed, Wait};
 use bytes::{Bytes, BytesMut};
 use client::Read;
-use protocol::{Offset, Span};
+use protocol::Offset;
 use std::sync::Arc;
 
 /// A read through a handle.
@@ -32,9 +32,15 @@ impl Filesystem {
             if let Kept::Text(text) = &handle.kept {
                 return Ok(cut(text, read.offset, read.size));
             }
+            if let Kept::Spec(text) = &handle.kept {
+                return Ok(text.lock().await.read(read.offset, read.size));
+            }
             let (shown, side) = match fs.role(&handle.node).await? {
                 Role::Journal(shown, side) => (shown, side),
-                Role::Placeholder(_) => return Ok(Bytes::new()),
+                Role::Fragment(shown, fragment) => {
+                    return fs.read_fragment(&shown, &fragment, read.offset, read.size).await;
+                }
+                Role::Placeholder(..) => return Ok(Bytes::new()),
                 _ => return Err(Error::IsDirectory),
             };
             if read.fills {
@@ -42,8 +48,10 @@ impl Filesystem {
             }
             let offset = Offset::try_from(read.offset).map_err(client::Error::from)?;
             let bytes = match side {
-                Side::Passthrough | Side::Direct => fs.gather(&shown, offset, read.size).await?,
                 Side::Follow => fs.follow(&shown, offset, read).await?,
+                Side::Passthrough | Side::Direct | Side::Lines | Side::Whole => {
+                    fs.gather(&shown, offset, read.size, fs.options.trimmed).await?
+                }
             };
             handle.read_to(read.offset + bytes.len() as u64);
             Ok(bytes)
@@ -52,8 +60,14 @@ impl Filesystem {
 
     /// Reads until `size` bytes are together or the head is reached: a short read in the middle of
     /// a file makes programs believe that it ended.
-    async fn gather(&self, shown: &Shown, offset: Offset, size: usize) -> Result<Bytes, Error> {
-        let first = self.piece(shown, offset, size).await?;
+    pub(crate) async fn gather(
+        &self,
+        shown: &Shown,
+        offset: Offset,
+        size: usize,
+        trimmed: Trimmed,
+    ) -> Result<Bytes, Error> {
+        let first = self.piece(shown, offset, size, trimmed).await?;
         if first.is_empty() || first.len() >= size {
             return Ok(first);
         }
@@ -61,7 +75,7 @@ impl Filesystem {
         bytes.extend_from_slice(&first);
         while bytes.len() < size {
             let next = offset.plus(bytes.len() as u64);
-            match self.piece(shown, next, size - bytes.len()).await {
+            match self.piece(shown, next, size - bytes.len(), trimmed).await {
                 Ok(piece) if piece.is_empty() => break,
                 Ok(piece) => bytes.extend_from_slice(&piece),
                 // The next read begins here, and is told.
@@ -72,12 +86,20 @@ impl Filesystem {
     }
 
     /// Some bytes at an offset, or none at the head.
-    async fn piece(&self, shown: &Shown, offset: Offset, max: usize) -> Result<Bytes, Error> {
+    pub(crate) async fn piece(
+        &self,
+        shown: &Shown,
+        offset: Offset,
+        max: usize,
+        trimmed: Trimmed,
+    ) -> Result<Bytes, Error> {
         let read = Read { journal: shown.journal().clone(), life: Some(shown.life()), offset, max };
         let ask = || self.journals.read(read.clone());
         match patiently(self.options.write_timeout, ask).await {
             Ok(bytes) => Ok(bytes),
-            Err(client::Error::Trimmed { span, .. }) if self.shows_hole(span, offset) => {
+            Err(client::Error::Trimmed { span, .. })
+                if trimmed == Trimmed::Sparse && span.contains(offset) =>
+            {
                 let hole = span.end().since(offset).min(max as u64);
                 Ok(Bytes::from(vec![0; usize::try_from(hole).expect("at most max")]))
             }
@@ -87,14 +109,10 @@ impl Filesystem {
         }
     }
 
-    fn shows_hole(&self, span: Span, offset: Offset) -> bool {
-        self.options.trimmed == Trimmed::Sparse && span.contains(offset)
-    }
-
     /// A read of the follow view: at the head it waits for the next append, unless it may not.
     async fn follow(&self, shown: &Shown, offset: Offset, read: ReadAt) -> Result<Bytes, Error> {
         loop {
-            let bytes = self.gather(shown, offset, read.size).await?;
+            let bytes = self.gather(shown, offset, read.size, self.options.trimmed).await?;
             if !bytes.is_empty() || read.fills || read.size == 0 {
                 return Ok(bytes);
             }
@@ -107,7 +125,7 @@ impl Filesystem {
 }
 
 /// The part of a text that a read asks for.
-fn cut(text: &Bytes, offset: u64, size: usize) -> Bytes {
+pub(crate) fn cut(text: &Bytes, offset: u64, size: usize) -> Bytes {
     let begin = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
     let end = begin.saturating_add(size).min(text.len());
     text.slice(begin..end)

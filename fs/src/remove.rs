@@ -1,8 +1,9 @@
 //! Unlinking, renaming and linking: for files without a byte, and little else.
 
-use crate::nodes::{Role, View};
+use crate::nodes::Role;
 use crate::patience::patiently;
 use crate::{Error, Filesystem, NodeId, Wait, names};
+use protocol::Journal;
 use std::sync::Arc;
 
 impl Filesystem {
@@ -30,7 +31,11 @@ impl Filesystem {
     /// As `name_below`, where `.journal` is a file too.
     fn file_below(&self, parent: NodeId, name: &[u8]) -> Result<String, Error> {
         match self.node(parent)?.role() {
-            Role::Directory(View::Plain, path) if name == names::OUTER.as_bytes() => Ok(path),
+            Role::Directory(view, path)
+                if view.is_writable() && name == names::OUTER.as_bytes() =>
+            {
+                Ok(path)
+            }
             _ => self.name_below(parent, name),
         }
     }
@@ -40,7 +45,7 @@ impl Filesystem {
         let fs = self.clone();
         let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
         Box::pin(async move {
-            let new = fs.new_name(to.0, &to.1)?;
+            let (_, new) = fs.new_name(to.0, &to.1)?;
             let old = fs.file_below(from.0, &from.1)?;
             if fs.find_shown(&old).await?.is_some() || fs.find_shown(&new).await?.is_some() {
                 return Err(Error::Unchangeable);
@@ -51,8 +56,23 @@ impl Filesystem {
                     fs.is_directory_surely(&old) || fs.is_directory(&old, false).await?;
                 return Err(if is_directory { Error::Unchangeable } else { Error::NotFound });
             }
-            fs.journals.may_create(&fs.journal(&new)?)?;
-            fs.placeholders.rename(&old, &new)
+            let journal = fs.journal(&new)?;
+            fs.journals.may_create(&journal)?;
+            fs.placeholders.rename(&old, &new)?;
+            fs.rename_drafts(&new, &journal).await;
+            Ok(())
         })
+    }
+
+    /// What waits for the placeholder of a name follows it, as its header says after a crash.
+    async fn rename_drafts(&self, name: &str, journal: &Journal) {
+        for handle in self.handles.all() {
+            let Role::Placeholder(placeholder, _) = handle.node.role() else { continue };
+            if let Some(pen) = &handle.pen
+                && placeholder.name().as_deref() == Some(name)
+            {
+                pen.lock().await.waiting().into_iter().for_each(|draft| draft.rename(journal));
+            }
+        }
     }
 }

@@ -1,15 +1,14 @@
 //! A journal as a mount shows it: what its nodes have in common.
 
-use crate::{Kernel, NodeId};
+use crate::NodeId;
+use crate::queue::Queue;
+use crate::revoke::Generation;
 use protocol::{Journal, Life, Offset};
 use rustix::fs::fstat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-
-/// A page of the kernel's cache.
-const PAGE: u64 = 4096;
 
 /// A mirror that was lent.
 pub(crate) type Lent = dyn AsFd + Send + Sync;
@@ -19,7 +18,7 @@ pub(crate) type Lent = dyn AsFd + Send + Sync;
 /// **Fills.** `sendfile`, `splice`, `MAP_PRIVATE` and readahead go through the kernel's page cache
 /// even where reads do not. A page filled at the head holds NULs after it, and shows them as soon
 /// as the kernel believes in a larger size. So after the first fill no reply tells a size before
-/// the pages that were filled at the last told size are dropped ([`Shown::publish`]). Reads are
+/// the pages that were filled at the last told size are dropped ([`Shown::telling`]). Reads are
 /// bounded by what is readable and never by what was told.
 pub(crate) struct Shown {
     journal: Journal,
@@ -30,11 +29,17 @@ pub(crate) struct Shown {
     /// The size told last, since the first fill. Held while pages are dropped, so that nobody tells
     /// a size whose pages another is still dropping.
     told: tokio::sync::Mutex<Offset>,
+    /// The head that attributes told last, to whomever.
+    shown_head: AtomicU64,
     /// The order of this mount's appends: the lock whose queue it is. It is held until the append
     /// is acknowledged, so that sequences reach the broker in their order.
     pub(crate) turn: tokio::sync::Mutex<()>,
+    /// Writes that were answered and are not appended yet.
+    pub(crate) queue: Queue,
     /// The mirror behind the open handles of the passthrough node.
     lent: Mutex<Option<Weak<Lent>>>,
+    /// That of the passthrough node.
+    pub(crate) generation: Generation,
 }
 
 impl std::fmt::Debug for Shown {
@@ -51,8 +56,11 @@ impl Shown {
             nodes: Mutex::default(),
             filled: AtomicBool::new(false),
             told: tokio::sync::Mutex::new(Offset::ZERO),
+            shown_head: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
+            queue: Queue::default(),
             lent: Mutex::default(),
+            generation: Generation::default(),
         }
     }
 
@@ -82,21 +90,25 @@ impl Shown {
         self.filled.load(Ordering::SeqCst)
     }
 
-    /// Makes `head` fit to be told. The bytes below must be readable already, and `head` is read
-    /// before this is called: the order is what [`Shown::mark_filled`] relies on.
-    pub(crate) async fn publish(&self, head: Offset, kernel: Option<&Arc<dyn Kernel>>) {
-        let Some(kernel) = kernel.filter(|_| self.is_filled()) else { return };
-        let mut told = self.told.lock().await;
-        if *told >= head {
-            return;
+    /// The right to tell a larger size than any before, once pages of the cache are renewed. `None`
+    /// where none were filled, or such a size was told.
+    pub(crate) async fn telling(&self, head: Offset) -> Option<Telling<'_>> {
+        if !self.is_filled() {
+            return None;
         }
-        let from = told.as_u64() / PAGE * PAGE;
-        let from = Offset::try_from(from).expect("rounded down from an offset");
+        let told = self.told.lock().await;
         let nodes = self.nodes.lock().expect("no holder panics").clone();
-        for node in nodes {
-            kernel.drop_pages(node, from).await;
-        }
-        *told = head;
+        (*told < head).then_some(Telling { told, nodes })
+    }
+
+    /// Attributes are about to tell this head.
+    pub(crate) fn show_head(&self, head: Offset) {
+        self.shown_head.store(head.as_u64(), Ordering::Relaxed);
+    }
+
+    /// The head that attributes told last.
+    pub(crate) fn head_shown(&self) -> Offset {
+        Offset::try_from(self.shown_head.load(Ordering::Relaxed)).expect("it was an offset")
     }
 
     /// The mirror to open another handle on: the one that open handles have, if it is the same
@@ -118,6 +130,25 @@ impl Shown {
 
     fn lent_file(&self) -> Option<Arc<Lent>> {
         self.lent.lock().expect("no holder panics").as_ref().and_then(Weak::upgrade)
+    }
+}
+
+/// Held by the one who renews pages, so that nobody tells a size meanwhile.
+pub(crate) struct Telling<'a> {
+    told: tokio::sync::MutexGuard<'a, Offset>,
+    /// The nodes that the kernel may have pages of.
+    pub(crate) nodes: BTreeSet<NodeId>,
+}
+
+impl Telling<'_> {
+    /// The size that was told last.
+    pub(crate) fn last(&self) -> Offset {
+        *self.told
+    }
+
+    /// The pages are renewed: the size may be told.
+    pub(crate) fn end(mut self, head: Offset) {
+        *self.told = head;
     }
 }
 

@@ -1,14 +1,18 @@
-//! Writing: each write is one append, whole, and is answered after its commit.
+//! Writing: each write is one append, whole, and answered after its commit, unless another way was
+//! asked for.
 
+use crate::drafting::Stroke;
+use crate::handles::Kept;
 use crate::limits::ATOMIC_MAX;
 use crate::nodes::{Node, Role, Side};
 use crate::patience::patiently;
 use crate::placeholders::Placeholder;
+use crate::queue::told;
 use crate::shown::Shown;
 use crate::{Error, Filesystem, Fsync, HandleId, Wait};
 use bytes::Bytes;
 use client::{Append, Appended, Durability, Writer};
-use protocol::{LabelSet, Offset};
+use protocol::Offset;
 use rustix::fs::OFlags;
 use std::sync::Arc;
 
@@ -25,15 +29,23 @@ pub struct WriteAt<'a> {
 
 impl Filesystem {
     /// Appends the content, or its first [`ATOMIC_MAX`] bytes, and says how many: what is answered
-    /// is one append, whole. Without `O_APPEND` it must begin at the head.
+    /// is one append, whole. Without `O_APPEND` it must begin at the head. In line mode and in the
+    /// whole view it takes all, of which some waits; on an asynchronous mount it is queued.
     pub fn write(self: &Arc<Self>, write: WriteAt<'_>) -> Wait<usize> {
         let fs = self.clone();
-        let (handle, flags, offset) = (write.handle, write.flags, write.offset);
-        let content = &write.content[..write.content.len().min(ATOMIC_MAX)];
-        let content = Bytes::copy_from_slice(content);
+        let (flags, offset) = (write.flags, write.offset);
+        let handle = self.handles.get(write.handle);
+        let waits = handle.as_ref().is_ok_and(|handle| handle.pen.is_some());
+        let max = if waits { write.content.len() } else { ATOMIC_MAX };
+        let content = Bytes::copy_from_slice(&write.content[..write.content.len().min(max)]);
         Box::pin(async move {
-            let handle = fs.handles.get(handle)?;
-            let node = handle.node.clone();
+            let handle = handle?;
+            if let Kept::Spec(text) = &handle.kept {
+                let at = (!flags.contains(OFlags::APPEND)).then_some(offset);
+                return text.lock().await.write(at, &content);
+            }
+            let (node, pen, failed) =
+                (handle.node.clone(), handle.pen.clone(), handle.failed.clone());
             drop(handle);
             if content.is_empty() {
                 return Ok(0);
@@ -44,19 +56,35 @@ impl Filesystem {
             };
             let synced = flags.intersects(OFlags::DSYNC | OFlags::SYNC);
             let durability = if synced { Durability::Disk } else { fs.options.durability };
+            if let Some(pen) = pen {
+                return fs.write_with(pen, Stroke { node, content, offset, durability }).await;
+            }
             let shown = fs.writable(&node, offset).await?;
+            if fs.options.asynchronous {
+                if !synced {
+                    return fs.enqueue(shown, content, offset, failed).await;
+                }
+                shown.queue.drained().await;
+                told(&failed)?;
+            }
             fs.append(&shown, content, offset, durability).await
         })
     }
 
     /// The journal behind a node, made of its placeholder if it is one.
-    async fn writable(&self, node: &Node, offset: Option<Offset>) -> Result<Arc<Shown>, Error> {
+    pub(crate) async fn writable(
+        &self,
+        node: &Node,
+        offset: Option<Offset>,
+    ) -> Result<Arc<Shown>, Error> {
         match self.role(node).await? {
             _ if self.options.read_only => Err(Error::ReadOnly),
-            Role::Journal(_, Side::Follow) | Role::Status => Err(Error::ReadOnly),
-            Role::Directory(..) | Role::Control => Err(Error::IsDirectory),
+            Role::Journal(_, Side::Follow) | Role::Status | Role::Fragment(..) | Role::Spec(_) => {
+                Err(Error::ReadOnly)
+            }
+            Role::Directory(..) | Role::Control | Role::About(..) => Err(Error::IsDirectory),
             Role::Journal(shown, _) => Ok(shown),
-            Role::Placeholder(placeholder) => {
+            Role::Placeholder(placeholder, _) => {
                 // A write that can't succeed must not leave an empty journal.
                 if let Some(offset) = offset.filter(|offset| offset.get() > 0) {
                     return Err(Error::BeyondHead { offset: offset.as_u64() });
@@ -76,7 +104,7 @@ impl Filesystem {
         Ok(self.gallery.show(&journal, stat.life))
     }
 
-    async fn append(
+    pub(crate) async fn append(
         &self,
         shown: &Shown,
         content: Bytes,
@@ -87,15 +115,12 @@ impl Filesystem {
         let turn = shown.turn.lock().await;
         let writer = Writer { id: self.options.writer, sequence: self.next_sequence() };
         let append = Append {
-            journal: shown.journal().clone(),
             life: Some(shown.life()),
-            content,
             durability: Some(durability),
             offset,
             writer: Some(writer),
-            check_registers: None,
-            union_registers: LabelSet::default(),
-            subtract_registers: LabelSet::default(),
+            rate_wait: Some(self.options.rate_wait()),
+            ..Append::new(shown.journal().clone(), content)
         };
         // The same sequence each time: what is asked twice is applied once.
         let ask = || self.journals.append(append.clone());
@@ -107,20 +132,28 @@ impl Filesystem {
     }
 
     /// The answer raises the size that the kernel believes in, so it waits like any other.
-    async fn acknowledge(&self, shown: &Shown, appended: Appended) -> Result<(), Error> {
+    pub(crate) async fn acknowledge(&self, shown: &Shown, appended: Appended) -> Result<(), Error> {
         if appended.life != shown.life() {
             return Err(Error::Stale);
         }
-        shown.publish(appended.span.end(), self.kernel()).await;
+        self.publish(shown, appended.span.end()).await;
         Ok(())
     }
 
-    /// Waits until all that was appended so far is durable on disk.
+    /// Commits what the handle has waiting, and waits until all that was appended so far is durable
+    /// on disk.
     pub fn fsync(self: &Arc<Self>, handle: HandleId) -> Wait<()> {
         let fs = self.clone();
         Box::pin(async move {
             let handle = fs.handles.get(handle)?;
+            fs.apply_written(&handle).await?;
+            if let Some(pen) = &handle.pen {
+                let mut pen = pen.clone().lock_owned().await;
+                fs.commit(&mut pen, &handle.node).await?;
+            }
             let Role::Journal(shown, _) = fs.role(&handle.node).await? else { return Ok(()) };
+            shown.queue.drained().await;
+            told(&handle.failed)?;
             let head = fs.stat(&shown).await?.head;
             let ask = || fs.journals.sync(shown.journal(), head);
             match patiently(fs.options.write_timeout, ask).await {
@@ -133,7 +166,7 @@ impl Filesystem {
 
 /// What a failed append means for a write: below the head bytes never change, beyond it there is
 /// nothing to write to.
-fn refused_append(error: client::Error, offset: Option<Offset>) -> Error {
+pub(crate) fn refused_append(error: client::Error, offset: Option<Offset>) -> Error {
     match (error, offset) {
         (client::Error::WrongOffset { head, .. }, Some(offset)) if offset > head => {
             Error::BeyondHead { offset: offset.as_u64() }

@@ -4,12 +4,14 @@ use crate::limits::ATOMIC_MAX;
 use crate::nodes::{Role, Side};
 use crate::{Error, Filesystem, NodeId, Wait};
 use client::Stat;
+use protocol::LabelSet;
 use std::sync::Arc;
 
 const PREFIX: &[u8] = b"user.courant.";
 
-/// The attributes of a journal; `content-type` only where there is one.
-const NAMES: [&str; 12] = [
+/// The attributes of a journal; `content-type` only where there is one, `registers` where the
+/// broker tells them.
+const NAMES: [&str; 13] = [
     "atomic-limit",
     "content-type",
     "first",
@@ -20,6 +22,7 @@ const NAMES: [&str; 12] = [
     "journal",
     "mode",
     "persisted",
+    "registers",
     "revision",
     "synced",
 ];
@@ -76,17 +79,26 @@ fn value(name: &str, stat: &Stat, side: Side) -> Option<String> {
         "journal" => stat.journal.to_string(),
         "mode" => mode(side).to_owned(),
         "persisted" => stat.persisted.to_string(),
+        "registers" => registers(stat.registers.as_ref()?),
         "revision" => stat.mod_revision.to_string(),
         "synced" => stat.synced.to_string(),
         _ => return None,
     })
 }
 
+/// A line `NAME=VALUE` for each register, in the order of a label set.
+fn registers(registers: &LabelSet) -> String {
+    let lines = registers.labels().iter().map(|label| format!("{}={}\n", label.name, label.value));
+    lines.collect()
+}
+
 /// Who answers reads through this node.
-fn mode(side: Side) -> &'static str {
+pub(crate) fn mode(side: Side) -> &'static str {
     match side {
         Side::Passthrough => "passthrough",
         Side::Direct => "direct",
         Side::Follow => "follow",
+        Side::Lines => "lines",
+        Side::Whole => "whole",
     }
 }

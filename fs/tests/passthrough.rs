@@ -5,7 +5,7 @@
 mod world;
 
 use fs::double::Double;
-use fs::{Caller, Kernel, NodeId, ReadAt, Way};
+use fs::{Caller, Kernel, LastByte, NodeId, ReadAt, Way};
 use futures::future::BoxFuture;
 use protocol::Offset;
 use rustix::fs::OFlags;
@@ -107,11 +107,14 @@ async fn what_is_no_longer_whole_in_its_mirror_is_read_directly() {
 #[derive(Default)]
 struct Cache {
     dropped: Mutex<Vec<(NodeId, Offset)>>,
+    /// The last bytes that it was shown, and where.
+    shown: Mutex<Vec<(NodeId, u64, u8)>>,
 }
 
 impl Kernel for Cache {
-    fn drop_pages(&self, node: NodeId, from: Offset) -> BoxFuture<'static, ()> {
+    fn renew(&self, node: NodeId, from: Offset, last: Option<LastByte>) -> BoxFuture<'static, ()> {
         self.dropped.lock().unwrap().push((node, from));
+        self.shown.lock().unwrap().extend(last.map(|last| (node, last.at.as_u64(), last.byte)));
         Box::pin(async {})
     }
 }
@@ -148,4 +151,80 @@ async fn pages_are_dropped_before_a_new_size_is_told_once_the_cache_is_used() {
     let grown = cache.take();
     assert_eq!(grown.len(), first.len());
     assert!(grown.iter().all(|(_, from)| *from == 4_096), "{grown:?}");
+
+    // The kernel's size follows, but for the node whose reads end with its file.
+    let shown = std::mem::take(&mut *cache.shown.lock().unwrap());
+    assert!(shown.contains(&(find_direct(&world).await, 4_999, b'x')), "{shown:?}");
+    assert!(shown.contains(&(find_direct(&world).await, 5_000, b'y')), "{shown:?}");
+    assert!(shown.iter().all(|(node, ..)| *node != passthrough), "{shown:?}");
+}
+
+/// The direct node of a.log: what a caller without a thread is always given.
+async fn find_direct(world: &World) -> NodeId {
+    world.find_as("a.log", Caller { thread: 0 }).await.unwrap().node
+}
+
+#[tokio::test]
+async fn what_is_asked_back_is_another_generation_until_the_kernel_knows() {
+    let (world, _directory) = lending();
+    let name = journal("test/a.log");
+    world.echo("a.log", b"one\n").await.unwrap();
+    world.echo("b.log", b"two\n").await.unwrap();
+    let before = world.find("a.log").await.unwrap();
+    let reader = world.open("a.log", OFlags::RDONLY).await.unwrap();
+    let other = world.open("b.log", OFlags::RDONLY).await.unwrap();
+    let asked = world.fs.revocations();
+    let take_back = || world.fs.take_back(&asked.borrow());
+    assert!(take_back().is_empty());
+
+    world.double.revoke(Some(&name));
+    let taken = take_back();
+    assert_eq!(taken.len(), 1);
+    assert!(take_back().is_empty(), "once is enough");
+    let place = world.fs.place_of_revoked(&taken[0]).await.unwrap();
+    assert_eq!(place.as_deref(), Some(std::path::Path::new("a.log")));
+    // Case: look-ups find the same node under another generation; opens find the direct one.
+    let after = world.find("a.log").await.unwrap();
+    assert_eq!((after.node, after.generation), (before.node, before.generation + 1));
+    assert_eq!(way(&world, OFlags::RDONLY).await.0, None);
+    assert_eq!(world.cat("a.log").await.unwrap(), b"one\n");
+    assert_eq!(world.find("a.log").await.unwrap().node, before.node);
+    assert_eq!(world.find("b.log").await.unwrap().generation, 0);
+    // Case: the kernel knows, and the handle is still open.
+    world.fs.has_taken_back(&taken[0]);
+    assert_ne!(world.find("a.log").await.unwrap().node, before.node);
+    assert_eq!(world.double.pins(), 2, "a loan ends with its handle");
+    world.fs.release(reader);
+    world.fs.release(other);
+    assert_eq!(world.double.pins(), 0);
+    // Case: it may be lent again, under the generation that the kernel knows.
+    world.double.revoke(None);
+    let again = world.find("a.log").await.unwrap();
+    assert_eq!((again.node, again.generation), (after.node, after.generation));
+    assert_eq!(way(&world, OFlags::RDONLY).await.0, Some(false));
+}
+
+#[tokio::test]
+async fn what_is_asked_back_is_left_to_its_writers() {
+    let (world, _directory) = lending();
+    world.echo("a.log", b"one\n").await.unwrap();
+    let before = world.find("a.log").await.unwrap();
+    let reader = world.open("a.log", OFlags::RDONLY).await.unwrap();
+    let writer = world.open("a.log", APPEND).await.unwrap();
+    world.double.revoke(Some(&journal("test/a.log")));
+    let asked = world.fs.revocations();
+    let take_back = || world.fs.take_back(&asked.borrow()).len();
+    assert_eq!(take_back(), 0);
+    // Case: one that came after it was asked back writes through the direct node.
+    let late = world.open("a.log", APPEND).await.unwrap();
+    world.write(late, 0, b"two\n", APPEND).await.unwrap();
+    world.write(writer, 0, b"three\n", APPEND).await.unwrap();
+    world.fs.release(writer);
+    assert_eq!(take_back(), 1);
+    world.write(late, 0, b"four\n", APPEND).await.unwrap();
+    // Case: nobody told the kernel, and the last handle of before is closed.
+    assert_eq!(world.find("a.log").await.unwrap().node, before.node);
+    world.fs.release(reader);
+    assert_ne!(world.find("a.log").await.unwrap().node, before.node);
+    assert_eq!(world.cat("a.log").await.unwrap(), b"one\ntwo\nthree\nfour\n");
 }

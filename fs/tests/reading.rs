@@ -124,7 +124,8 @@ async fn the_follow_view_can_only_be_read() {
     world.echo("d/a.log", b"one\n").await.unwrap_err();
     world.mkdir("d").await.unwrap();
     world.echo("d/a.log", b"one\n").await.unwrap();
-    assert_eq!(world.ls(".courant").await, ["follow", "status"]);
+    let views = ["follow", "lines", "whole", "fragments", "specs", "status"];
+    assert_eq!(world.ls(".courant").await, views);
     assert_eq!(world.ls(".courant/follow").await, ["d"]);
     assert_eq!(world.ls(".courant/follow/d").await, ["a.log"]);
     let path = ".courant/follow/d/a.log";

@@ -111,7 +111,9 @@ async fn temporary_names_are_refused_at_creation() {
         let made = world.open(name, APPEND | OFlags::CREATE | OFlags::EXCL).await;
         assert!(made.is_err(), "{name}");
     }
-    assert_eq!(errno(world.mkdir(".journal").await), Errno::PERM);
+    for name in [".journal", ".git"] {
+        assert_eq!(errno(world.mkdir(name).await), Errno::PERM);
+    }
     assert_eq!(world.ls("").await, Vec::<String>::new());
 }
 
@@ -230,4 +232,25 @@ async fn attributes_are_ours_only() {
     assert!(names.split('\0').any(|name| name == "user.courant.head"), "{names}");
     assert_eq!(world.fs.setxattr(b"user.courant.head").errno(), Errno::PERM);
     assert_eq!(world.fs.setxattr(b"user.x").errno(), Errno::OPNOTSUPP);
+}
+
+#[tokio::test]
+async fn a_walk_asks_for_each_file_once_at_its_look_up_and_once_for_its_attributes() {
+    const COUNT: usize = 100;
+    let world = World::new();
+    (0..COUNT).for_each(|number| world.double.put(&format!("test/d/{number}"), b"x"));
+    let names = world.ls("d").await;
+    let directory = world.find("d").await.unwrap().node;
+    let (lists, stats) = world.double.asked();
+    for name in &names {
+        let entry = world.fs.lookup(directory, name.as_bytes(), world::SELF).await.unwrap();
+        assert_eq!(entry.attr.size, 1);
+        world.fs.getattr(entry.node).await.unwrap();
+    }
+    assert_eq!(names.len(), COUNT);
+    assert_eq!(world.double.asked(), (lists, stats + 2 * COUNT));
+    // Case: something was created since the listing
+    world.double.put("test/d/0/inner", b"x");
+    let inner = world.find("d/0/inner").await.unwrap();
+    assert_eq!(inner.attr.size, 1);
 }

@@ -10,6 +10,7 @@ use fs::double::Double;
 use fs::limits::ATOMIC_MAX;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::time::Duration;
 use world::{APPEND, World, errno, journal};
 
 #[tokio::test]
@@ -77,6 +78,40 @@ async fn a_write_gives_up_after_its_time() {
         world.double.fail_next(Failure::Later("busy".to_owned()));
     }
     assert_eq!(errno(world.echo("a.log", b"two\n").await), Errno::TIMEDOUT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_would_wait_for_its_journals_rate_for_too_long_is_over_quota() {
+    // Case: each write by itself, and those of a queue
+    for asynchronous in [false, true] {
+        let world = World::with(Double::new(), |options| options.asynchronous = asynchronous);
+        echo_and_close(&world, b"one\n").await.unwrap();
+        let limit = world.fs.options().write_timeout;
+        // Case: the time of the mount, nearly all of it, most of it
+        for (wait, expected) in [
+            (limit, Err(Errno::DQUOT)),
+            (limit * 9 / 10, Err(Errno::DQUOT)),
+            (limit * 8 / 10, Ok(())),
+        ] {
+            world.double.slow_down(wait);
+            let began = tokio::time::Instant::now();
+            let written = echo_and_close(&world, b"two\n").await;
+            assert_eq!(written, expected, "{wait:?}");
+            assert_eq!(began.elapsed().is_zero(), expected.is_err(), "it is told at once");
+        }
+        world.double.slow_down(Duration::ZERO);
+        assert_eq!(world.cat("a.log").await.unwrap(), b"one\ntwo\n", "nothing was appended");
+    }
+}
+
+/// A write and a close: which tells what became of the write, where it was only queued.
+async fn echo_and_close(world: &World, content: &[u8]) -> Result<(), Errno> {
+    let handle =
+        world.open("a.log", APPEND | OFlags::CREATE).await.map_err(|error| error.errno())?;
+    let written = world.write(handle, 0, content, APPEND).await.map(drop);
+    let closed = world.fs.flush(handle).await;
+    world.fs.release(handle);
+    written.and(closed).map_err(|error| error.errno())
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ fn every_cause_has_its_errno() {
     let invalid = || Journal::new("x").unwrap_err();
     let registers = LabelSet::default();
     // Case: (errno, what ends with it)
-    let cases: [(Errno, Vec<Error>); 24] = [
+    let cases: [(Errno, Vec<Error>); 25] = [
         (Errno::NOENT, vec![Error::NotFound, E::NotFound(journal()).into()]),
         (Errno::EXIST, vec![Error::Exists]),
         (
@@ -39,6 +39,7 @@ fn every_cause_has_its_errno() {
                 Error::Invalid("no file name"),
                 E::Invalid(invalid()).into(),
                 E::NoDisk(text()).into(),
+                E::Specs(text(), text()).into(),
             ],
         ),
         (Errno::ROFS, vec![Error::ReadOnly]),
@@ -51,7 +52,7 @@ fn every_cause_has_its_errno() {
         (Errno::AGAIN, vec![Error::WouldBlock]),
         (Errno::INTR, vec![Error::Interrupted]),
         (Errno::NODEV, vec![Error::Unmounted]),
-        (Errno::OPNOTSUPP, vec![Error::NotSupported]),
+        (Errno::OPNOTSUPP, vec![Error::NotSupported, Error::NoStaging]),
         (
             Errno::NODATA,
             vec![
@@ -62,8 +63,17 @@ fn every_cause_has_its_errno() {
         ),
         (Errno::RANGE, vec![Error::DoesNotFit]),
         (Errno::NXIO, vec![Error::NoData]),
-        (Errno::NOSPC, vec![Error::TooManyPlaceholders, E::NoSpace(journal(), text()).into()]),
-        (Errno::FBIG, vec![E::TooLarge(journal(), 2, 1).into()]),
+        (
+            Errno::NOSPC,
+            vec![
+                Error::TooManyPlaceholders,
+                Error::StagingFull { what: "bytes", max: 1 },
+                Error::Staging { detail: text(), is_full: true },
+                E::NoSpace(journal(), text()).into(),
+            ],
+        ),
+        (Errno::DQUOT, vec![E::OverRate { journal: journal(), rate: 1 }.into()]),
+        (Errno::FBIG, vec![Error::TooLong { max: 1 }, E::TooLarge(journal(), 2, 1).into()]),
         (Errno::TIMEDOUT, vec![E::Later(text()).into(), E::Unknown.into()]),
         (Errno::HOSTDOWN, vec![E::Unreachable(text()).into()]),
         (
@@ -73,6 +83,7 @@ fn every_cause_has_its_errno() {
                 E::SecondWriter(journal(), text()).into(),
                 E::StaleSequence(journal(), 1).into(),
                 E::Io(text()).into(),
+                Error::Staging { detail: text(), is_full: false },
             ],
         ),
     ];

@@ -9,8 +9,8 @@ mod kernel;
 mod world;
 
 use fs::double::Double;
-use fs::model::chance::Chance;
-use fs::model::{MOUNTS, Model};
+use fs::model::MOUNTS;
+use fs::model::trial::{Trial, seeds};
 use kernel::Kernel;
 use world::World;
 
@@ -20,32 +20,13 @@ const OPERATIONS: usize = 120;
 
 /// Runs a seed to its first answer that the model does not give.
 async fn run(seed: u64, first: World) {
-    let mut model = Model::default();
     let second = first.other_with(|options| options.allow_delete = false);
     let mut mounts: [Kernel; MOUNTS] = [Kernel::new(first), Kernel::new(second)];
-    let mut chance = Chance::new(seed);
-    let mut done = Vec::new();
+    let mut trial = Trial::new(seed);
     for _ in 0..OPERATIONS {
-        let op = chance.op(&model);
-        let allowed = model.apply(&op);
+        let op = trial.op();
         let got = kernel::answer(&mut mounts, &op).await;
-        done.push(format!("{op} -> {got}"));
-        assert!(
-            allowed.contains(&got),
-            "SEED={seed}: after\n  {}\nthe model says {}",
-            done.join("\n  "),
-            allowed.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "),
-        );
-    }
-}
-
-fn seeds() -> Vec<u64> {
-    match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().expect("SEED is a number")],
-        Err(_) => {
-            let asked = std::env::var("SEEDS").map(|seeds| seeds.parse().expect("a number"));
-            (0..asked.unwrap_or(0).max(SEEDS)).collect()
-        }
+        trial.judge(&op, &got);
     }
 }
 
@@ -55,14 +36,14 @@ fn world(double: Double) -> World {
 
 #[tokio::test]
 async fn two_mounts_answer_as_the_model_through_direct_nodes() {
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         run(seed, world(Double::new())).await;
     }
 }
 
 #[tokio::test]
 async fn two_mounts_answer_as_the_model_through_mirrors() {
-    for seed in seeds() {
+    for seed in seeds(SEEDS) {
         let mirrors = tempfile::tempdir().unwrap();
         run(seed, world(Double::with_mirrors(mirrors.path().to_owned()))).await;
     }

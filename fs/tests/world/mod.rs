@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod staged;
+
 use fs::double::Double;
 use fs::{
     Attr, Caller, Entry, Error, Filesystem, HandleId, NodeId, Opened, Options, ReadAt, WriteAt,
@@ -10,12 +12,16 @@ use protocol::Journal;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub const APPEND: OFlags = OFlags::WRONLY.union(OFlags::APPEND);
 
 /// The thread that calls, where a test does not care.
 pub const SELF: Caller = Caller { thread: 7 };
+
+/// Writers of further mounts: no two are alike.
+static NEXT_WRITER: AtomicU64 = AtomicU64::new(2);
 
 pub struct World {
     pub double: Arc<Double>,
@@ -37,8 +43,15 @@ impl World {
 
     /// Another mount of the same journals.
     pub fn other(&self) -> Self {
+        self.other_with(|_| {})
+    }
+
+    /// Another mount of the same journals, with other options.
+    pub fn other_with(&self, change: impl FnOnce(&mut Options)) -> Self {
         let mut options = self.fs.options().clone();
-        options.writer = [2; 16];
+        let next = NEXT_WRITER.fetch_add(1, Ordering::Relaxed);
+        options.writer = u128::from(next).to_ne_bytes();
+        change(&mut options);
         World { double: self.double.clone(), fs: Filesystem::new(self.double.clone(), options) }
     }
 
@@ -49,7 +62,7 @@ impl World {
 
     pub async fn find_as(&self, path: &str, caller: Caller) -> Result<Entry, Error> {
         let attr = self.fs.getattr(NodeId::ROOT).await?;
-        let mut entry = Entry { node: NodeId::ROOT, attr };
+        let mut entry = Entry { node: NodeId::ROOT, generation: 0, attr };
         for name in path.split('/').filter(|name| !name.is_empty()) {
             entry = self.fs.lookup(entry.node, name.as_bytes(), caller).await?;
         }

@@ -1,5 +1,6 @@
-//! A file system of one file, `sink`, that drops what is written to it: what a write through FUSE
-//! costs at least. `scripts/bench` sets appends to journals against it.
+//! A file system of two files: `sink` drops what is written to it, and `source` has bytes that are
+//! in memory. They cost what a write or a read through FUSE costs at least: `scripts/bench` sets
+//! journals against them.
 //!
 //! It is mounted, served and answered as journals are: by the same call of mount(2), with as many
 //! threads, and with handles that bring each write(2) to this process. It prints `ready:` when it
@@ -7,8 +8,8 @@
 
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyEntry, ReplyOpen, ReplyWrite, Request,
-    Session, SessionACL, WriteFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, ReplyWrite,
+    Request, Session, SessionACL, WriteFlags,
 };
 use mount::Settings;
 use mount::mountpoint::MountPoint;
@@ -19,9 +20,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The only file, and its node.
+/// The files, and their nodes.
 const NAME: &str = "sink";
 const SINK: INodeNo = INodeNo(2);
+const SOURCE_NAME: &str = "source";
+const SOURCE: INodeNo = INodeNo(3);
+
+/// Bytes of `source`; each read gets the same ones.
+const SOURCE_LEN: u64 = 256 << 20;
+static BYTES: [u8; 1 << 20] = [0; 1 << 20];
 
 /// As the mount of journals asks for.
 const WRITE_MAX: u32 = 1 << 20;
@@ -37,17 +44,20 @@ struct Null {
 
 impl Null {
     fn attributes(&self, node: INodeNo) -> FileAttr {
-        let is_sink = node == SINK;
         FileAttr {
             ino: node,
-            size: if is_sink { self.dropped.load(Ordering::Relaxed) } else { 0 },
+            size: match node {
+                SINK => self.dropped.load(Ordering::Relaxed),
+                SOURCE => SOURCE_LEN,
+                _ => 0,
+            },
             blocks: 0,
             atime: UNIX_EPOCH,
             mtime: UNIX_EPOCH,
             ctime: UNIX_EPOCH,
             crtime: UNIX_EPOCH,
-            kind: if is_sink { FileType::RegularFile } else { FileType::Directory },
-            perm: if is_sink { 0o644 } else { 0o755 },
+            kind: if node == INodeNo::ROOT { FileType::Directory } else { FileType::RegularFile },
+            perm: if node == INodeNo::ROOT { 0o755 } else { 0o644 },
             nlink: 1,
             uid: 0,
             gid: 0,
@@ -64,10 +74,15 @@ impl Filesystem for Null {
     }
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == INodeNo::ROOT && name == NAME {
-            return reply.entry(&TTL, &self.attributes(SINK), Generation(0));
+        let node = match name.to_str() {
+            Some(NAME) => SINK,
+            Some(SOURCE_NAME) => SOURCE,
+            _ => return reply.error(Errno::ENOENT),
+        };
+        match parent {
+            INodeNo::ROOT => reply.entry(&TTL, &self.attributes(node), Generation(0)),
+            _ => reply.error(Errno::ENOTDIR),
         }
-        reply.error(Errno::ENOENT);
     }
 
     fn getattr(
@@ -83,6 +98,23 @@ impl Filesystem for Null {
     fn open(&self, _request: &Request, _node: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH;
         reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        node: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let len = if node == SOURCE { SOURCE_LEN } else { 0 };
+        let left = len.saturating_sub(offset).min(u64::from(size));
+        let count = usize::try_from(left).map_or(BYTES.len(), |left| left.min(BYTES.len()));
+        reply.data(&BYTES[..count]);
     }
 
     fn write(

@@ -5,7 +5,7 @@ use crate::convert::{TTL, entry, errno, file_type};
 use crate::hold::Holds;
 use crate::opener::{self, Opener};
 use crate::polls::{self, Polls};
-use crate::replies::{GENERATION, attributes, empty, found, valued};
+use crate::replies::{attributes, empty, found, generation, valued};
 use bytes::Bytes;
 use fs::{Caller, Filesystem, HandleId, NodeId, ReadAt, Seek, WriteAt};
 use fuser::{
@@ -251,11 +251,12 @@ impl fuser::Filesystem for Adapter {
     ) {
         let parent = NodeId(parent.0);
         let creating = self.fs.create(parent, name.as_bytes(), flags(raw), caller(request));
-        let flags = opener::direct(self.opener.closes());
+        let opener = self.opener.clone();
         self.answers.answer(request, creating, move |answer| match answer {
             Ok((found, handle)) => {
+                let flags = opener::direct(opener.closes(handle));
                 let handle = FileHandle(handle.0);
-                reply.created(&TTL, &entry(&found), GENERATION, handle, flags);
+                reply.created(&TTL, &entry(&found), generation(&found), handle, flags);
             }
             Err(error) => reply.error(errno(&error)),
         });

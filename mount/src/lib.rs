@@ -20,6 +20,7 @@ mod pages;
 mod polls;
 pub mod proc;
 mod replies;
+mod revoke;
 mod session;
 mod watch;
 

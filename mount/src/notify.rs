@@ -16,9 +16,10 @@ use fs::{Filesystem, NodeId, Watched, WatchedDirectory, WatchedFile};
 use raiser::Raise;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep};
 
@@ -49,25 +50,43 @@ const RAISES_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Where it is, absolute.
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
     /// Its number, as statx(2) tells it of files.
     pub mnt_id: u64,
-    /// Its device: major, minor.
-    pub device: (u32, u32),
 }
 
-/// Watches over what programs watch in this mount, for ever. The helper is this program with the
-/// argument `helper`; it starts with the first event and ends with the returned future.
+/// The process that touches files of the mount for us.
+#[derive(Debug, Clone)]
+pub struct Helper {
+    raises: mpsc::Sender<Raise>,
+}
+
+impl Helper {
+    /// It is this program with the argument `argument`. It starts with the first file and ends with
+    /// the last of these values.
+    pub fn new(fs: Arc<Filesystem>, place: Place, argument: &'static str) -> io::Result<Self> {
+        let (raises, raised) = mpsc::channel(RAISES_MAX);
+        raiser::start(fs, place, argument, raised)?;
+        Ok(Helper { raises })
+    }
+
+    /// Has it look a file up, and set its mtime. Whether that came about.
+    pub async fn touch(&self, place: PathBuf) -> bool {
+        let (done, is_done) = oneshot::channel();
+        let raise = Raise { node: None, place, done: Some(done) };
+        self.raises.send(raise).await.is_ok() && is_done.await.is_ok()
+    }
+}
+
+/// Watches over what programs watch in the mount of this device (major, minor), for ever.
 pub fn watch_over(
     fs: Arc<Filesystem>,
-    place: Place,
-    helper: &'static str,
-) -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    let (raises, raised) = mpsc::channel(RAISES_MAX);
-    let device = place.device;
-    raiser::start(fs.clone(), place, helper, raised)?;
+    device: (u32, u32),
+    helper: Helper,
+) -> impl Future<Output = ()> + Send + 'static {
+    let raises = helper.raises;
     let mut over = Over { fs, raises, files: BTreeMap::new(), directories: BTreeMap::new() };
-    Ok(async move {
+    async move {
         let mut tasks = JoinSet::new();
         loop {
             let began = Instant::now();
@@ -80,7 +99,7 @@ pub fn watch_over(
             while tasks.try_join_next().is_some() {}
             sleep((began.elapsed() * (SHARE - 1)).clamp(PACE_MIN, PACE_MAX)).await;
         }
-    })
+    }
 }
 
 /// The nodes that are watched at this moment.
@@ -142,7 +161,7 @@ impl Over {
             *directory = seen;
             for place in grown {
                 // Who takes them has given up: then there are no events.
-                let _ = self.raises.send(Raise { node: None, place }).await;
+                let _ = self.raises.send(Raise { node: None, place, done: None }).await;
             }
         }
     }
@@ -165,7 +184,7 @@ async fn follow(
             }
         }
         let Ok(Some(place)) = fs.place_of_watched(&file).await else { continue };
-        if raises.send(Raise { node: Some(node), place }).await.is_err() {
+        if raises.send(Raise { node: Some(node), place, done: None }).await.is_err() {
             return;
         }
         sleep(EVENT_PACE).await;

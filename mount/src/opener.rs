@@ -21,12 +21,12 @@ impl Opener {
     pub fn reply(&self, opened: Opened, caller: Caller, reply: ReplyOpen) {
         let handle = FileHandle(opened.handle.0);
         let Way::Passthrough { node, file, direct: is_direct } = opened.way else {
-            return reply.opened(handle, direct(self.closes()));
+            return reply.opened(handle, direct(self.closes(opened.handle)));
         };
         let register = || reply.open_backing(&*file);
         match self.backings.open(node, opened.handle, register) {
             Ok(backing) => {
-                let flags = passthrough(is_direct, self.closes());
+                let flags = passthrough(is_direct, self.closes(opened.handle));
                 reply.opened_passthrough(handle, flags, &backing);
             }
             Err(error) => {
@@ -37,9 +37,9 @@ impl Opener {
         }
     }
 
-    /// What a handle of this mount asks for at each close.
-    pub fn closes(&self) -> Closes {
-        if self.fs.options().asynchronous { Closes::Told } else { Closes::Silent }
+    /// What a handle asks for at each close.
+    pub fn closes(&self, handle: HandleId) -> Closes {
+        if self.fs.tells_at_close(handle) { Closes::Told } else { Closes::Silent }
     }
 
     pub fn release(&self, handle: HandleId) {

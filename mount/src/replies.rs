@@ -4,8 +4,10 @@ use crate::convert::{TTL, attr, entry, errno};
 use fs::{Attr, Entry, Error};
 use fuser::{Generation, ReplyAttr, ReplyEmpty, ReplyEntry, ReplyXattr};
 
-/// A node is never used for anything else, so there is only one generation.
-pub const GENERATION: Generation = Generation(0);
+/// That of a found node.
+pub fn generation(found: &Entry) -> Generation {
+    Generation(found.generation)
+}
 
 /// Answers that are nothing but success.
 pub fn empty(reply: ReplyEmpty) -> impl FnOnce(Result<(), Error>) + Send + 'static {
@@ -17,7 +19,7 @@ pub fn empty(reply: ReplyEmpty) -> impl FnOnce(Result<(), Error>) + Send + 'stat
 
 pub fn found(reply: ReplyEntry) -> impl FnOnce(Result<Entry, Error>) + Send + 'static {
     move |answer| match answer {
-        Ok(found) => reply.entry(&TTL, &entry(&found), GENERATION),
+        Ok(found) => reply.entry(&TTL, &entry(&found), generation(&found)),
         Err(error) => reply.error(errno(&error)),
     }
 }

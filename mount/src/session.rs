@@ -5,8 +5,9 @@ use crate::answer::Answers;
 use crate::hold::Holds;
 use crate::mountpoint::table::Table;
 use crate::mountpoint::{self, Attached, MountPoint};
-use crate::notify::{self, Place};
+use crate::notify::{self, Helper, Place};
 use crate::pages::Pages;
+use crate::revoke;
 use crate::watch::Watches;
 use fs::Filesystem;
 use fuser::{Config, Session, SessionACL};
@@ -83,10 +84,13 @@ pub fn serve(
         runtime.spawn(watches.clone().run()),
         runtime.spawn(notice_removal(attached.table(), attached.mnt_id(), closing.clone())),
     ];
-    if let Some(helper) = settings.notify_helper {
-        let watching = notify::watch_over(fs.clone(), place(&attached), helper);
-        background.push(runtime.spawn(watching.map_err(Error::Thread)?));
+    let helper = settings.notify_helper.map(|it| Helper::new(fs.clone(), place(&attached), it));
+    let helper = helper.transpose().map_err(Error::Thread)?;
+    if let Some(helper) = helper.clone() {
+        let watching = notify::watch_over(fs.clone(), attached.device(), helper);
+        background.push(runtime.spawn(watching));
     }
+    background.push(runtime.spawn(revoke::take_back(fs.clone(), helper)));
     let answers = Answers::new(runtime.clone(), watches);
     let adapter = Adapter::new(fs.clone(), answers, Arc::new(holds), settings.stack_depth);
     let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
@@ -106,7 +110,7 @@ pub fn serve(
 
 fn place(attached: &Attached) -> Place {
     let path = attached.path().to_path_buf();
-    Place { path, mnt_id: attached.mnt_id(), device: attached.device() }
+    Place { path, mnt_id: attached.mnt_id() }
 }
 
 /// Lets go what is held once somebody else takes the mount away: a lazy unmount waits for handles

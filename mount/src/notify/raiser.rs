@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use tokio::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
 
 /// This program, also after its file was replaced by a newer one.
 const SELF: &str = "/proc/self/exe";
 
 /// How often a helper that ended by itself is replaced.
 const STARTS_MAX: usize = 16;
+
+/// The rest after each event. The helper is inside the mount while it raises one, and `umount` finds
+/// the mount busy then: it has to find it free as well, however many files grow.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// An event to be raised.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub(super) struct Raise {
     pub node: Option<NodeId>,
     /// The file, from the root of the mount.
     pub place: PathBuf,
+    /// Told when it was raised, or could not be.
+    pub done: Option<oneshot::Sender<()>>,
 }
 
 /// Starts the thread. It ends with the senders of `raised`.
@@ -37,14 +44,17 @@ pub(super) fn start(
     mut raised: mpsc::Receiver<Raise>,
 ) -> io::Result<()> {
     let raising = move || {
+        // What the last helper did not come to.
+        let mut left = None;
         for _ in 0..STARTS_MAX {
-            let Some(first) = raised.blocking_recv() else { return };
-            let told = Helper::start(helper, place.mnt_id)
-                .and_then(|mut helper| helper.raise_all(&fs, &place.path, first, &mut raised));
-            match told {
-                Ok(()) => return,
-                Err(error) => tracing::warn!(%error, "the process that raises inotify events"),
-            }
+            let Some(first) = left.take().or_else(|| raised.blocking_recv()) else { return };
+            let told = match Helper::start(helper, place.mnt_id) {
+                Ok(mut helper) => helper.raise_all(&fs, &place.path, first, &mut raised),
+                Err(error) => Err((error, first)),
+            };
+            let Err((error, raise)) = told else { return };
+            tracing::warn!(%error, "the process that raises inotify events");
+            left = Some(raise);
         }
         tracing::warn!("inotify events of appends from elsewhere end: their process can't be kept");
     };
@@ -71,21 +81,27 @@ impl Helper {
         Ok(Helper { child, paths, answers })
     }
 
-    /// Raises this event and all that come, until nobody sends any.
+    /// Raises this event and all that come, until nobody sends any. Gives back the one at which it
+    /// failed.
     fn raise_all(
         &mut self,
         fs: &Filesystem,
         root: &Path,
         first: Raise,
         raised: &mut mpsc::Receiver<Raise>,
-    ) -> io::Result<()> {
+    ) -> Result<(), (io::Error, Raise)> {
         let mut next = Some(first);
         while let Some(raise) = next {
             fs.steer(self.child.id(), raise.node);
             let outcome = self.raise(&root.join(&raise.place));
             // The number of a helper that ends may be another's then, which must not be steered.
             fs.steer(self.child.id(), None);
-            outcome?;
+            if let Err(error) = outcome {
+                return Err((error, raise));
+            }
+            // Who asked may have given up.
+            raise.done.map(|done| done.send(()));
+            thread::park_timeout(PAUSE);
             next = raised.blocking_recv();
         }
         Ok(())

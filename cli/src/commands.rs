@@ -5,10 +5,13 @@ mod fsck;
 mod inspect;
 mod journals;
 mod mount;
+pub mod mount_helper;
 mod mounting;
+mod notify;
 mod port;
 mod serve;
 mod serving;
+mod staging;
 mod status;
 mod umount;
 mod up;
@@ -27,6 +30,8 @@ pub enum Command {
     Inspect(inspect::Inspect),
     Fsck(fsck::Fsck),
     Completions(completions::Completions),
+    #[command(name = notify::NAME, hide = true)]
+    NotifyHelper(notify::NotifyHelper),
 }
 
 impl Command {
@@ -39,7 +44,8 @@ impl Command {
             | Command::Status(_)
             | Command::Inspect(_)
             | Command::Fsck(_)
-            | Command::Completions(_) => false,
+            | Command::Completions(_)
+            | Command::NotifyHelper(_) => false,
         }
     }
 
@@ -54,6 +60,7 @@ impl Command {
             Command::Inspect(inspect) => inspect.run(),
             Command::Fsck(fsck) => fsck.run().await,
             Command::Completions(completions) => completions.run(),
+            Command::NotifyHelper(helper) => helper.run(),
         }
     }
 }

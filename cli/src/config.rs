@@ -2,11 +2,17 @@
 //! (gazette-spec 6.7).
 //!
 //! An entry of a file that names an option of the command becomes a flag, unless the flag is there:
-//! so it is checked as one. Entries that name nothing are passed over, since one file serves many
-//! commands and other programs.
+//! so it is checked as one. Entries that name nothing of this command are passed over, since one
+//! file serves many commands and other programs.
+
+mod clash;
+mod unknown;
+
+pub use clash::check;
 
 use crate::Error;
 use crate::ini::{self, Entry};
+use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
@@ -22,14 +28,25 @@ const JOURNALS: &str = "journals";
 const HOMES: [&str; 2] = ["HOME", "UserProfile"];
 const DIRECTORIES: [&str; 2] = [".config/courant", ".config/gazette"];
 
-/// The arguments of this process, and those that a configuration file adds.
-pub fn arguments(command: &Command) -> Result<Vec<OsString>, Error> {
-    let given: Vec<OsString> = std::env::args_os().collect();
+/// The same command line, where a variable that is set to nothing is one that is not set.
+pub fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |arg: &Arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    let command =
+        command.mut_args(|arg| if is_empty(&arg) { arg.env(Resettable::Reset) } else { arg });
+    command.mut_subcommands(without_empty_variables)
+}
+
+/// The arguments that are given, and those that a configuration file adds.
+pub fn arguments(command: &Command, given: Vec<OsString>) -> Result<Vec<OsString>, Error> {
     let Some(asked) = Asked::of(command, &given) else { return Ok(given) };
     match file(asked.theirs()) {
         Some(path) => {
-            let added = asked.added(&ini::read(&path)?);
-            Ok(asked.with(added))
+            let entries = ini::read(&path)?;
+            unknown::note(command, &path, &entries);
+            Ok(asked.with(asked.added(&entries)))
         }
         None => Ok(given),
     }
@@ -92,12 +109,21 @@ impl<'a> Asked<'a> {
         added
     }
 
+    /// Whether an entry names any option of the command.
+    fn knows(&self, entry: &Entry) -> bool {
+        self.command.get_arguments().any(|option| self.names(option, entry))
+    }
+
+    /// Whether an entry names the option.
+    fn names(&self, option: &Arg, entry: &Entry) -> bool {
+        let aliases = option.get_all_aliases().unwrap_or_default();
+        option.get_long().into_iter().chain(aliases).any(|name| self.is_named(name, entry))
+    }
+
     /// The flag of an option, if the entry names that.
     fn flag(&self, option: &Arg, entry: &Entry) -> Option<OsString> {
         let long = option.get_long()?;
-        let aliases = option.get_all_aliases().unwrap_or_default();
-        let mut names = std::iter::once(long).chain(aliases);
-        if !names.any(|name| self.is_named(name, entry)) {
+        if !self.names(option, entry) {
             return None;
         }
         match option.get_action() {

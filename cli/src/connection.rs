@@ -1,11 +1,13 @@
 //! How commands reach a broker: the flags that gazctl has for it.
 
-use crate::{Error, seams};
+use crate::{Error, seams, time};
 use client::token::Keys;
 use client::{Connect, Remote};
-use protocol::duration;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What --help shows flags under that do nothing; -h does not show them.
+const WITHOUT_EFFECT: &str = "Taken for gazctl's sake, without effect";
 
 /// The broker that a command speaks to.
 #[derive(clap::Args, Debug)]
@@ -41,21 +43,22 @@ pub struct Connection {
     #[arg(env = "BROKER_TRUSTED_CA_FILE")]
     trusted_ca_file: Option<PathBuf>,
 
-    /// Taken for gazctl's sake: one broker is spoken to, which passes requests on, so there are no
-    /// routes to keep.
+    /// No effect: one broker is spoken to, which passes requests on, so no routes are kept.
     #[arg(long = "broker.cache.size", value_name = "N", global = true, hide_short_help = true)]
-    #[arg(env = "BROKER_CACHE_SIZE", default_value_t = 0, hide_default_value = true)]
+    #[arg(env = "BROKER_CACHE_SIZE", hide_env = true, default_value_t = 0)]
+    #[arg(hide_default_value = true, help_heading = WITHOUT_EFFECT)]
     _cache_size: usize,
 
-    /// Taken for gazctl's sake, as the size.
+    /// No effect, as the size.
     #[arg(long = "broker.cache.ttl", value_name = "DURATION", global = true)]
-    #[arg(env = "BROKER_CACHE_TTL", default_value = "1m", hide_default_value = true)]
-    #[arg(value_parser = duration::parse, hide_short_help = true)]
+    #[arg(env = "BROKER_CACHE_TTL", hide_env = true, default_value = "1m")]
+    #[arg(value_parser = time::duration, hide_short_help = true, hide_default_value = true)]
+    #[arg(help_heading = WITHOUT_EFFECT)]
     _cache_ttl: Duration,
 
-    /// The zone that this runs in. Taken for gazctl's sake: it chooses between replicas there.
-    #[arg(long = "zone", global = true, env = "ZONE", default_value = "local")]
-    #[arg(hide_default_value = true, hide_short_help = true)]
+    /// No effect: a zone chooses between replicas, of which one broker has one.
+    #[arg(long = "zone", global = true, env = "ZONE", hide_env = true, default_value = "local")]
+    #[arg(hide_default_value = true, hide_short_help = true, help_heading = WITHOUT_EFFECT)]
     _zone: String,
 }
 
@@ -69,6 +72,11 @@ impl Connection {
     /// A client of that broker. Nothing is asked of it yet.
     pub fn remote(&self) -> Result<Remote, Error> {
         Ok(Remote::connect(&self.connect()?)?)
+    }
+
+    /// The broker's URL, as it was given.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     fn connect(&self) -> Result<Connect, Error> {

@@ -13,6 +13,8 @@ pub enum Error {
     #[error("{0}: {1}")]
     Data(String, Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
+    Cache(#[from] client::cache::Refused),
+    #[error(transparent)]
     Broker(#[from] broker::Error),
     #[error(transparent)]
     Tls(#[from] broker::server::TlsError),
@@ -24,6 +26,11 @@ pub enum Error {
     MountPoint(#[from] mount::mountpoint::Error),
     #[error("can't {0}: {1}")]
     Io(String, io::Error),
+    #[error(
+        "another mount keeps what waits to be committed in {0}: end that one, or give this one a \
+         --cache of its own"
+    )]
+    StagingInUse(String),
     /// The reader of our output went away.
     #[error("nobody reads the output")]
     OutputClosed,
@@ -46,10 +53,34 @@ pub enum Error {
     /// The file that was to be edited.
     #[error("the editor failed, and nothing was applied: the text is in {0}")]
     Editor(String),
+    /// The command that was run.
+    #[error(
+        "the editor {0} failed, and nothing was applied: GAZ_EDITOR or EDITOR names another one"
+    )]
+    NoEditor(String),
     #[error("nothing was applied: {1}: the text is in {0}")]
     NotApplied(String, String),
     #[error("{0} can't be used: {1}")]
     Unhealthy(String, String),
+    #[error("{0}: nothing was reset: {cause}", cause = without_name(.0, .1))]
+    NotReset(Journal, Box<client::Error>),
+    #[error(
+        "{0} exists, at revision {1}, and its spec has no revision: nothing was applied; say \
+         revision: {1} to replace it, or change it by courant journals edit {0}"
+    )]
+    Exists(Journal, i64),
+    #[error(
+        "{0} is at revision {2}, and not at {1} any more: nothing was applied; begin with what is \
+         there (courant journals list -o yaml), or say revision: -1 to replace it unseen"
+    )]
+    Superseded(Journal, i64, i64),
+    #[error(
+        "{0} does not exist, and its spec has revision {1}: nothing was applied; take the revision \
+         out to create it"
+    )]
+    Vanished(Journal, i64),
+    #[error("no text was right after {1} times, and nothing was applied: the last one is in {0}")]
+    EditedTooOften(String, usize),
     #[error(
         "no template has the prefix {0:?}: courant journals templates list shows what there is"
     )]
@@ -99,14 +130,25 @@ impl Error {
     }
 }
 
+/// What a broker says, without the journal that the line begins with.
+fn without_name(journal: &Journal, error: &client::Error) -> String {
+    let text = match error {
+        client::Error::Later(text) => text.clone(),
+        error => error.to_string(),
+    };
+    let rest = text.strip_prefix(journal.as_str()).and_then(|rest| rest.strip_prefix(": "));
+    rest.map_or(text.clone(), str::to_owned)
+}
+
 /// The error and what to do about it, in one line.
 pub fn line(error: &Error) -> String {
-    let text = match error {
-        Error::Client(error) => match advice(error) {
-            Some(advice) => format!("{error}: {advice}"),
-            None => error.to_string(),
-        },
-        other => other.to_string(),
+    let advice = match error {
+        Error::Client(refused) => advice(refused),
+        _ => None,
+    };
+    let text = match advice {
+        Some(advice) => format!("{error}: {advice}"),
+        None => error.to_string(),
     };
     // What others say may hold more than a line.
     text.split(['\n', '\r'])
@@ -139,6 +181,9 @@ fn advice(error: &client::Error) -> Option<String> {
         E::Conflict(..) => {
             "take its revision from courant journals list -o yaml, or say revision: -1".into()
         }
+        E::Protocol(cause) if cause.contains("grpc-status header missing") => {
+            "something else than a broker listens there: --broker.address names another".into()
+        }
         E::Unknown => "read the end of the journal before appending again".into(),
         E::TooLarge(..) => "append it in pieces, as --lines does".into(),
         E::NoDisk(_) => "ask for --durability memory".into(),
@@ -162,7 +207,19 @@ mod tests {
     fn an_error_is_one_line_with_a_remedy() {
         let journal: Journal = "local/log".parse().expect("valid");
         // Case: the error, and what its line says
-        let cases: [(Error, &[&str]); 7] = [
+        let not_grpc = "http://h:1: grpc-status header missing, mapped from HTTP status code 404";
+        let cases: [(Error, &[&str]); 9] = [
+            (
+                client::Error::Protocol(not_grpc.into()).into(),
+                &["http://h:1", "else than a broker", "--broker.address"],
+            ),
+            (
+                Error::NotReset(
+                    journal.clone(),
+                    Box::new(client::Error::Later("local/log: its store is away".into())),
+                ),
+                &["local/log: nothing was reset: its store is away"],
+            ),
             (
                 client::Error::Unreachable("invalid peer certificate: UnknownIssuer".into()).into(),
                 &["--broker.trusted-ca-file"],

@@ -1,6 +1,10 @@
-//! The log, on standard error.
+//! The log: what is in it, how it looks, where it goes.
 
-use std::io::{self, IsTerminal};
+mod target;
+
+pub use target::Target;
+
+use crate::Error;
 use tracing_subscriber::EnvFilter;
 
 /// What daemons log unless told otherwise, and what other commands do, whose output is theirs.
@@ -39,21 +43,27 @@ pub enum Format {
 }
 
 /// Starts the log of this process, by a filter that [`filter`] let pass.
-pub fn start(filter: Option<&str>, format: Option<Format>, is_daemon: bool) {
+pub fn start(
+    filter: Option<&str>,
+    format: Option<Format>,
+    target: &Target,
+    is_daemon: bool,
+) -> Result<(), Error> {
     let default = if is_daemon { OF_DAEMONS } else { OF_COMMANDS };
     let text = filter.filter(|text| !text.is_empty()).unwrap_or(default);
     let filter = EnvFilter::builder().parse_lossy(quiet_libraries(text));
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(target.open()?)
         .with_target(false);
     // Only a second start in one process could fail, and then the first log goes on.
     let _ = match format {
         Some(Format::Json) => logging.json().flatten_event(true).try_init(),
         Some(Format::Color) => logging.with_ansi(true).try_init(),
         Some(Format::Text) => logging.with_ansi(false).try_init(),
-        None => logging.with_ansi(io::stderr().is_terminal()).try_init(),
+        None => logging.with_ansi(target.is_terminal()).try_init(),
     };
+    Ok(())
 }
 
 /// A bare level means ours: below it the HTTP/2 library would write a line for each frame.

@@ -16,11 +16,11 @@ mod seams;
 mod selection;
 mod signals;
 mod size;
-mod specs;
+mod supervisor;
 mod table;
 mod time;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::Command;
 use error::Error;
 use std::ffi::OsString;
@@ -63,12 +63,25 @@ struct Arguments {
     #[arg(help_heading = "Logging")]
     log_format: Option<logging::Format>,
 
+    /// Where the log goes: stderr, syslog, or the path of a file that is added to.
+    #[arg(long, global = true, value_name = "TARGET", default_value = "stderr")]
+    #[arg(help_heading = "Logging", hide_short_help = true)]
+    log_to: logging::Target,
+
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    match config::arguments(&Arguments::command()).and_then(|arguments| run(&arguments)) {
+    if let Some(code) = commands::mount_helper::called() {
+        return code;
+    }
+    let command = config::without_empty_variables(Arguments::command());
+    let given: Vec<OsString> = std::env::args_os().collect();
+    if let Err(usage) = config::check(&command, &given) {
+        usage.exit();
+    }
+    match config::arguments(&command, given).and_then(|arguments| run(command, &arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has had enough of it, as `head` does.
         Err(Error::OutputClosed) => ExitCode::SUCCESS,
@@ -80,10 +93,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &[OsString]) -> Result<(), Error> {
-    let arguments = Arguments::parse_from(arguments);
+fn run(command: clap::Command, arguments: &[OsString]) -> Result<(), Error> {
+    let parsed = Arguments::from_arg_matches(&command.get_matches_from(arguments));
+    let arguments = parsed.unwrap_or_else(|usage| usage.exit());
     let is_daemon = arguments.command.is_daemon();
-    logging::start(arguments.log_level.as_deref(), arguments.log_format, is_daemon);
+    let (level, format) = (arguments.log_level.as_deref(), arguments.log_format);
+    logging::start(level, format, &arguments.log_to, is_daemon)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Error::io("start the runtime"))?;
     let done = runtime.block_on(arguments.command.run());

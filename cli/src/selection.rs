@@ -43,6 +43,23 @@ impl Selection {
         Ok(listed.into_iter().map(|listed| listed.spec.name).collect())
     }
 
+    /// The journals, at least one, with what is listed of them. Of one that was named the name is
+    /// enough: the caller's token may be for reading or appending alone.
+    pub async fn named_or_listed(
+        &self,
+        remote: &Remote,
+    ) -> Result<Vec<(Journal, Option<ListedJournal>)>, Error> {
+        match (self.listed(remote).await, &self.journal) {
+            (Err(Error::Client(client::Error::Unauthorized(_))), Some(journal)) => {
+                Ok(vec![(journal.clone(), None)])
+            }
+            (listed, _) => {
+                let listed = listed?.into_iter();
+                Ok(listed.map(|listed| (listed.spec.name.clone(), Some(listed))).collect())
+            }
+        }
+    }
+
     /// The specs of the journals, at least one.
     pub async fn listed(&self, remote: &Remote) -> Result<Vec<ListedJournal>, Error> {
         let selector = match (&self.selector, &self.journal) {

@@ -1,4 +1,6 @@
-//! Moments for people: seconds of Unix as a date and a time of UTC.
+//! Moments for people, seconds of Unix as a date and a time of UTC; and durations from them.
+
+use std::time::Duration;
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -8,6 +10,12 @@ pub fn format(unix_seconds: i64) -> String {
     let (year, month, day) = date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// A duration as options have it. `Err` says how one is written.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let hint = |invalid| format!("{invalid}: expected a number with its unit, as 30s, 10m or 24h");
+    protocol::duration::parse(text).map_err(hint)
 }
 
 /// The date of a day, counted from 1970-01-01. Years are taken to begin in March, so that the leap
@@ -26,6 +34,12 @@ fn date(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit() {
+        assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
+        assert!(duration("10").unwrap_err().contains("10m or 24h"));
+    }
 
     #[test]
     fn moments_are_written_in_utc() {

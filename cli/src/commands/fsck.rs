@@ -71,6 +71,9 @@ impl Fsck {
         let mut report = Report::new(self.format == Format::Text);
         let progress = Progress::bytes("verifying", source.total(), true);
         report.add(&progress, source.names())?;
+        if self.selector != Selector::default() && source.journals().is_empty() {
+            output::note(&format!("no journal matches the selector {}", self.selector));
+        }
         for journal in source.journals() {
             let subject = source.subject(&journal).await?;
             let read = audit::read_all(&ways, &subject.listed, |len| progress.advance(len)).await;

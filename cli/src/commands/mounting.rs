@@ -1,10 +1,12 @@
 //! A mount, from the flags that `up` and `mount` share to its end.
 
-use crate::{Error, random, seams};
+use super::staging::Place;
+use crate::{Error, random, seams, size};
 use ::mount::mountpoint::MountPoint;
 use ::mount::{MountHandle, Settings};
 use client::{Durability, Journals, WRITE_TIMEOUT_MAX};
-use fs::{Filesystem, Fsync, Options, Trimmed};
+use fs::{Filesystem, Fsync, NodeId, Options, Trimmed};
+use futures::future::BoxFuture;
 use protocol::duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,13 @@ use tokio::time::timeout;
 /// How long files that are still open may keep a daemon that was told to end: what was written is
 /// answered by then.
 const OPEN_FILES_MAX: Duration = Duration::from_secs(1);
+
+/// How long what programs do not wait for may keep a daemon that was told to end.
+const SETTLING_MAX: Duration = Duration::from_secs(5);
+
+/// How long what an earlier mount left keeps this one from being served, so that its lines come
+/// before new ones.
+const RECOVERING_MAX: Duration = Duration::from_secs(5);
 
 /// How a mount shows journals.
 #[derive(clap::Args, Debug)]
@@ -45,9 +54,29 @@ pub struct MountFlags {
     #[arg(long, conflicts_with = "allow_delete")]
     read_only: bool,
 
+    /// Commit whole lines only, through every file: what a program writes of a line waits for its
+    /// newline, fsync, or the last close.
+    #[arg(long)]
+    lines: bool,
+
+    /// Answer a write when it is queued: up to 16 MiB may be lost with this process. fsync and
+    /// close wait, and tell the first failure.
+    #[arg(long = "async")]
+    asynchronous: bool,
+
+    /// Bytes that may wait at once for the rest of their line, or of their whole file. They are in
+    /// `staging` of the cache (for `up`, `mount-staging` of the data); without a cache in
+    /// courant-UID-NUMBER of the temporary directory.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "8G")]
+    staging_max: u64,
+
     /// Read every journal through this process, not from the kernel.
     #[arg(long)]
     no_passthrough: bool,
+
+    /// Raise no inotify events for appends that come from elsewhere.
+    #[arg(long)]
+    no_notify: bool,
 
     /// Programs, by name, whose fstat may wait for a journal to grow, as `tail -f` wants.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "tail")]
@@ -117,6 +146,8 @@ impl MountFlags {
             umask: self.umask,
             allow_delete: self.allow_delete,
             read_only: self.read_only,
+            lines: self.lines,
+            asynchronous: self.asynchronous,
             durability,
             fsync: match self.fsync {
                 FsyncFlag::Disk => Fsync::Disk,
@@ -137,28 +168,54 @@ impl MountFlags {
 /// A mount that is served.
 pub struct Mounted {
     path: PathBuf,
+    fs: Arc<Filesystem>,
+    staging: Option<Place>,
     handle: MountHandle,
 }
 
 impl Mounted {
-    /// Mounts on a point that was claimed. `data` is where mirrors may lie.
-    pub fn start(
+    /// Mounts on a point that was claimed. `data` is where mirrors may lie, `staging` where what is
+    /// written may wait. What an earlier mount left there is committed first, if that is soon.
+    pub async fn start(
         point: MountPoint,
         journals: Arc<dyn Journals>,
         flags: &MountFlags,
         durability: Durability,
         data: &Path,
+        staging: Place,
     ) -> Result<Mounted, Error> {
-        let fs = Filesystem::new(journals, flags.options(durability)?);
+        let options = flags.options(durability)?;
+        let staging = (!options.read_only).then_some(staging);
+        let fs = match &staging {
+            Some(place) => {
+                let staging = place.open(flags.staging_max)?;
+                Filesystem::with_staging(journals, options, staging)
+            }
+            None => Filesystem::new(journals, options),
+        };
+        recover(&fs).await;
         let path = point.path().to_path_buf();
         let stack_depth = ::mount::stack_depth(data);
-        let settings = Settings { stack_depth, ..Settings::default() };
-        let handle = ::mount::serve(point, fs, settings, Handle::current())?;
-        Ok(Mounted { path, handle })
+        let notify_helper = (!flags.no_notify).then_some(super::notify::NAME);
+        let settings = Settings { stack_depth, notify_helper, ..Settings::default() };
+        let served = ::mount::serve(point, fs.clone(), settings, Handle::current());
+        let handle = served.inspect_err(|_| staging.iter().for_each(Place::tidy))?;
+        Ok(Mounted { path, fs, staging, handle })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Comes to its end when this process gets on: threads that may block are to be had, and the
+    /// mount's tables are free. It asks no broker, since a mount outlives a broker that is away.
+    pub fn check(&self) -> impl Fn() -> BoxFuture<'static, ()> + Send + 'static {
+        let fs = self.fs.clone();
+        move || {
+            let fs = fs.clone();
+            let asking = tokio::task::spawn_blocking(move || drop(fs.access(NodeId::ROOT)));
+            Box::pin(async move { drop(asking.await) })
+        }
     }
 
     /// Waits until somebody has unmounted it.
@@ -173,6 +230,23 @@ impl Mounted {
         if timeout(OPEN_FILES_MAX, self.handle.ended()).await.is_err() {
             tracing::info!("files of the mount are still open; they end with this process");
         }
+        if timeout(SETTLING_MAX, self.fs.settled()).await.is_err() {
+            tracing::warn!("what waits to be committed is committed by the next mount");
+        }
+        if let Some(place) = &self.staging {
+            place.tidy();
+        }
+    }
+}
+
+/// Commits what an earlier mount left. Where the broker is away it goes on while files are served.
+async fn recover(fs: &Arc<Filesystem>) {
+    let recovering = fs.recover();
+    let mut recovering = tokio::spawn(recovering);
+    match timeout(RECOVERING_MAX, &mut recovering).await {
+        Ok(Ok(Err(error))) => tracing::error!(%error, "what waits can't be taken up"),
+        Ok(_done) => {}
+        Err(_elapsed) => tracing::warn!("what an earlier mount left waits for the broker"),
     }
 }
 

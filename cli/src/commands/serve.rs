@@ -3,7 +3,7 @@
 use super::port::{address, port};
 use super::serving::{BrokerFlags, Serving};
 use crate::signals::Signals;
-use crate::{Error, output, seams};
+use crate::{Error, seams, supervisor};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ pub struct Serve {
     /// Gazette's way to say it: a port on all addresses of this machine, or unix:///PATH. --listen
     /// goes before it.
     #[arg(long = "broker.port", value_name = "PORT", value_parser = port)]
-    #[arg(env = "BROKER_PORT")]
+    #[arg(env = "BROKER_PORT", hide_short_help = true)]
     port: Option<String>,
 
     #[command(flatten)]
@@ -42,9 +42,11 @@ impl Serve {
         let mut signals = Signals::take()?;
         seams::raise_open_files();
         let serving = Serving::start(&self.data, listen, &self.broker).await?;
-        output::print(&format!("ready: broker at {}\n", serving.endpoint))?;
+        let ready = format!("ready: broker at {}", serving.endpoint);
+        let supervised = supervisor::ready(&ready, serving.check())?;
         let signal = signals.next().await;
         tracing::info!(signal, "ending");
+        drop(supervised);
         tokio::select! {
             biased;
             () = signals.insistent() => Err(Error::Forced),

@@ -3,13 +3,18 @@
 use super::port::PortFlags;
 use crate::{Error, random, seams, size};
 use broker::server::Server;
-use broker::{Broker, Config};
-use client::Durability;
+use broker::{Broker, Config, Memory};
+use client::{Durability, Journals};
+use futures::future::BoxFuture;
 use index::disk::RealDisk;
+use protocol::Journal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// A journal that is asked for to see whether the broker answers.
+const CHECKED: &str = "courant/self-check";
 
 /// When an append is acknowledged.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +55,7 @@ pub struct BrokerFlags {
     pub advertise: Option<String>,
 
     /// Gazette's way to say it: the host name in that URL. --advertise goes before it.
-    #[arg(long = "broker.host", value_name = "HOST", env = "BROKER_HOST")]
+    #[arg(long = "broker.host", value_name = "HOST", env = "BROKER_HOST", hide_short_help = true)]
     pub host: Option<String>,
 
     /// The directory in which stores of file:/// URLs lie [default: `store` in the data directory].
@@ -67,6 +72,10 @@ pub struct BrokerFlags {
     #[arg(long, visible_alias = "broker.min-append-rate", value_name = "SIZE")]
     #[arg(env = "BROKER_MIN_APPEND_RATE", value_parser = size::parse)]
     pub min_append_rate: Option<u64>,
+
+    /// Memory for what grows with use: content on its way, requests, reads; at least 64M.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "1G")]
+    pub max_memory: u64,
 
     #[command(flatten)]
     pub port: PortFlags,
@@ -92,12 +101,24 @@ impl Serving {
         let server = Server::bind(listen).await?.with(settings);
         let endpoint = server.endpoint();
         let config = configure(data, advertised(&server, flags), flags)?;
+        let endpoint = short(endpoint);
         let broker = Broker::open(config).await.map_err(Error::data(data))?;
         let (stop, stopped) = oneshot::channel();
         // A sender that is dropped stops as well.
         let until = async move { drop(stopped.await) };
         let serving = tokio::spawn(server.serve(broker.clone(), until));
         Ok(Serving { broker, endpoint, stop, serving })
+    }
+
+    /// Comes to its end when the broker answers: whether a journal is there, of which it does not
+    /// matter whether it is.
+    pub fn check(&self) -> impl Fn() -> BoxFuture<'static, ()> + Send + 'static {
+        let broker = self.broker.clone();
+        let journal = Journal::new(CHECKED).expect("it is a name");
+        move || {
+            let (broker, journal) = (broker.clone(), journal.clone());
+            Box::pin(async move { drop(Journals::stat(&broker, &journal).await) })
+        }
     }
 
     /// Ends requests in flight, syncs and closes the data.
@@ -108,6 +129,14 @@ impl Serving {
             tracing::error!(%error, "the server's task failed");
         }
         Ok(self.broker.close().await?)
+    }
+}
+
+/// The same URL as people write it: that of a unix socket has a host for the sake of routes alone.
+fn short(endpoint: String) -> String {
+    match endpoint.strip_prefix("unix://localhost/") {
+        Some(path) => format!("unix:///{path}"),
+        None => endpoint,
     }
 }
 
@@ -135,6 +164,7 @@ fn configure(data: &Path, endpoint: String, flags: &BrokerFlags) -> Result<Confi
     Ok(Config {
         durability,
         endpoint,
+        memory: Memory::of(flags.max_memory),
         append_rate_max: flags.max_append_rate.unwrap_or(0),
         append_rate_min: flags.min_append_rate.unwrap_or(0),
         space: index::Options {

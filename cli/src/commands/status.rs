@@ -1,4 +1,6 @@
-//! `courant status`: what a broker holds and what it waits for.
+//! `courant status`: what a broker holds and what it waits for, and what is mounted here.
+
+mod mounts;
 
 use crate::connection::Connection;
 use crate::table::Table;
@@ -11,6 +13,7 @@ Examples:
   courant status
   courant status --broker http://host:8080 -o json | jq .bytes
   courant status local/log                    one journal: where its bytes are, and which are gone
+  courant status --mounts                     what is mounted on this machine, and who has it open
 
 The members of the JSON are described in docs/OPERATIONS.md.";
 
@@ -20,6 +23,10 @@ The members of the JSON are described in docs/OPERATIONS.md.";
 pub struct Status {
     /// The journal; without one, the broker.
     journal: Option<Journal>,
+
+    /// Show what is mounted on this machine, of whatever broker; none is asked.
+    #[arg(long, conflicts_with = "journal")]
+    mounts: bool,
 
     /// The form of the output.
     #[arg(short = 'o', long, value_enum, default_value = "table")]
@@ -37,6 +44,13 @@ enum Format {
 
 impl Status {
     pub async fn run(self) -> Result<(), Error> {
+        if self.mounts {
+            let mounts = mounts::all()?;
+            return output::print(&match self.format {
+                Format::Table => mounts::readable(&mounts),
+                Format::Json => format!("{mounts:#}\n"),
+            });
+        }
         let remote = self.connection.remote()?;
         let text = match &self.journal {
             Some(journal) => remote.status_of(journal).await?,
@@ -66,6 +80,8 @@ fn readable(status: &Value) -> String {
     row("bytes held locally", bytes_of(&bytes["local"]));
     row("bytes not synced", bytes_of(&bytes["unsynced"]));
     row("bytes not in a store", bytes_of(&bytes["unpersisted"]));
+    row("bytes kept by open files", bytes_of(&status["open_for_passthrough"]["local_bytes"]));
+    row("open journals given up", shown(&status["open_for_passthrough"]["revoked"]));
     let unfinished = &status["unfinished_appends"];
     row("unfinished appends, memory", bytes_of(&unfinished["bytes_in_memory"]));
     row("unfinished appends, disk", bytes_of(&unfinished["bytes_on_disk"]));
@@ -103,9 +119,10 @@ fn stores(stores: &Value) -> String {
     if list.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["STORE", "#FAILURES"]);
+    let mut table = Table::new(["STORE", "#FAILURES", "LAST FAILURE"]);
     for store in list {
-        table.row(vec![shown(&store["url"]), shown(&store["failures"])]);
+        let reason = store["reason"].as_str().unwrap_or("-");
+        table.row(vec![shown(&store["url"]), shown(&store["failures"]), reason.to_owned()]);
     }
     format!("\n{table}")
 }
@@ -115,13 +132,15 @@ fn attention(attention: &Value) -> String {
     if list.is_empty() {
         return "\nno journal needs attention\n".to_owned();
     }
-    let mut table = Table::new(["JOURNAL THAT NEEDS ATTENTION", "#GAPS", "SECOND WRITER"]);
+    let mut table =
+        Table::new(["JOURNAL THAT NEEDS ATTENTION", "#GAPS", "LOST", "DAMAGED", "SECOND WRITER"]);
     for journal in list {
         let second = match &journal["second_writer"] {
             Value::Null => "-".to_owned(),
             writer => shown(writer),
         };
-        table.row(vec![shown(&journal["journal"]), shown(&journal["gaps"]), second]);
+        let [lost, damaged] = ["lost_bytes", "damaged_bytes"].map(|it| bytes_of(&journal[it]));
+        table.row(vec![shown(&journal["journal"]), shown(&journal["gaps"]), lost, damaged, second]);
     }
     format!("\n{table}")
 }
@@ -164,17 +183,23 @@ mod tests {
         let mut status = serde_json::json!({
             "process": "local/b", "endpoint": "http://h:1", "journals": 3,
             "bytes": {"local": 2048},
-            "stores": [{"url": "file:///", "failures": 2}],
+            "stores": [{"url": "file:///", "failures": 2, "reason": "it is away"}],
             "attention": {"count": 0, "journals": []},
         });
         let text = readable(&status);
-        for line in ["2.0 KiB", "local/b", "file:///", "no journal needs attention"] {
+        for line in ["2.0 KiB", "local/b", "file:///", "it is away", "no journal needs attention"] {
             assert!(text.contains(line), "nothing of {line} in: {text}");
         }
-        let journal = serde_json::json!({"journal": "a/log", "gaps": 1, "second_writer": null});
+        let journal = serde_json::json!({
+            "journal": "a/log", "gaps": 1, "lost_bytes": 5, "damaged_bytes": 0,
+            "second_writer": null,
+        });
         status["attention"]["journals"] = serde_json::json!([journal]);
         let text = readable(&status);
         let last = text.lines().last().unwrap_or_default();
-        assert_eq!(last.split_whitespace().collect::<Vec<_>>(), ["a/log", "1", "-"]);
+        assert_eq!(
+            last.split_whitespace().collect::<Vec<_>>(),
+            ["a/log", "1", "5", "B", "0", "B", "-"]
+        );
     }
 }

@@ -3,12 +3,16 @@
 use super::mounting::{MountFlags, Mounted};
 use super::port::address;
 use super::serving::{BrokerFlags, Serving};
+use super::staging::Place;
 use crate::signals::Signals;
-use crate::{Error, output, seams};
+use crate::{Error, seams, supervisor};
 use ::mount::mountpoint::MountPoint;
 use client::{Durability, Journals};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The directory of what waits to be committed through the mount, below `--data`.
+const STAGING: &str = "mount-staging";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,8 +63,10 @@ impl Up {
         // Writes to files are as safe as on any file system, unless more was asked for.
         let durability = self.broker.durability.map_or(Durability::Memory, Durability::from);
         let journals: Arc<dyn Journals> = Arc::new(serving.broker.clone());
-        let mounted = Mounted::start(point, journals, &self.mounting, durability, &self.data);
-        let mut mounted = match mounted {
+        let point = point.showing(&serving.endpoint);
+        let (data, staging) = (&self.data, Place::within(&self.data, STAGING));
+        let mounted = Mounted::start(point, journals, &self.mounting, durability, data, staging);
+        let mut mounted = match mounted.await {
             Ok(mounted) => mounted,
             Err(error) => {
                 serving.stop().await?;
@@ -68,12 +74,14 @@ impl Up {
             }
         };
         let (path, endpoint) = (mounted.path().display(), &serving.endpoint);
-        output::print(&format!("ready: journals at {path}, broker at {endpoint}\n"))?;
+        let ready = format!("ready: journals at {path}, broker at {endpoint}");
+        let supervised = supervisor::ready(&ready, serving.check())?;
         tokio::select! {
             biased;
             signal = signals.next() => tracing::info!(signal, "ending"),
             () = mounted.ended() => tracing::info!("unmounted by somebody: ending"),
         }
+        drop(supervised);
         let ending = async {
             mounted.stop().await;
             serving.stop().await

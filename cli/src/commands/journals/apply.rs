@@ -1,8 +1,9 @@
 //! `courant journals apply`: makes journals what specs say.
 
 use crate::input::Input;
-use crate::{Error, output, proto, specs};
-use client::Remote;
+use crate::selection::Selection;
+use crate::{Error, output, proto};
+use client::{Remote, specs};
 use protocol::request::{ApplyRequest, Change, Expect};
 use protocol::wire::gazette;
 use std::io::Read;
@@ -63,30 +64,58 @@ impl Apply {
     }
 
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
-        for batch in batches(self.changes()?, self.max_txn_size) {
-            let told: String = batch.iter().map(described).collect();
-            let revision = apply(remote, batch).await?;
-            output::print(&told)?;
-            tracing::info!(revision, "applied");
+        let changes = self.changes()?;
+        if changes.is_empty() {
+            output::note("the text names no journal: nothing was applied");
+        }
+        for batch in batches(changes, self.max_txn_size) {
+            output::print(&apply(remote, batch).await?)?;
         }
         Ok(())
     }
 
     fn changes(&self) -> Result<Vec<Change>, Error> {
         let (origin, text) = read_specs(&self.specs)?;
-        specs::changes(&origin, &text)
+        Ok(specs::changes(&origin, &text)?)
     }
 }
 
-/// Applies changes in one transaction; its revision.
-pub async fn apply(remote: &Remote, changes: Vec<Change>) -> Result<i64, Error> {
+/// Applies changes in one transaction. What was done, a line for each.
+pub async fn apply(remote: &Remote, changes: Vec<Change>) -> Result<String, Error> {
     let count = changes.len();
-    match remote.apply(ApplyRequest { changes }).await {
+    match remote.apply(ApplyRequest { changes: changes.clone() }).await {
+        Ok(revision) => Ok(changes.iter().map(|change| done(change, revision)).collect()),
         Err(client::Error::Invalid(invalid)) if count > TXN_MAX => {
             Err(Error::TooManyChanges(count, invalid))
         }
-        done => Ok(done?),
+        Err(conflict @ client::Error::Conflict(..)) => {
+            let found = conflicting(remote, &changes).await;
+            Err(found.unwrap_or_else(|| conflict.into()))
+        }
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Which of the changes expects what is not so. `None` where that can't be told any more.
+async fn conflicting(remote: &Remote, changes: &[Change]) -> Option<Error> {
+    for change in changes {
+        let listed = Selection::of(change.journal().clone()).listed(remote).await;
+        let found = match listed {
+            Ok(listed) => listed.first().map(|listed| listed.mod_revision),
+            Err(Error::Client(client::Error::NotFound(_))) => None,
+            Err(_) => return None,
+        };
+        let journal = change.journal().clone();
+        match (change.expect(), found) {
+            (Expect::Absent, Some(found)) => return Some(Error::Exists(journal, found)),
+            (Expect::At(expected), None) => return Some(Error::Vanished(journal, expected)),
+            (Expect::At(expected), Some(found)) if expected != found => {
+                return Some(Error::Superseded(journal, expected, found));
+            }
+            (Expect::Absent, None) | (Expect::Any | Expect::At(_), _) => {}
+        }
+    }
+    None
 }
 
 /// A file's text, and how errors call it.
@@ -117,18 +146,30 @@ pub fn batches(mut changes: Vec<Change>, size: usize) -> Vec<Vec<Change>> {
     batches
 }
 
-/// What a change does, in a line.
-pub fn described(change: &Change) -> String {
-    let what = match change {
+/// What a change would do, in a line.
+fn described(change: &Change) -> String {
+    let condition = match change.expect() {
+        Expect::At(revision) => format!(" (if it is at revision {revision})"),
+        Expect::Absent | Expect::Any => String::new(),
+    };
+    format!("{} {}{condition}\n", verb(change), change.journal())
+}
+
+/// What a change did, in a line. `revision` is what it made.
+fn done(change: &Change, revision: i64) -> String {
+    let (verb, journal) = (verb(change), change.journal());
+    match change {
+        Change::Upsert { .. } => format!("{verb} {journal} (at revision {revision})\n"),
+        Change::Delete { .. } => format!("{verb} {journal}\n"),
+    }
+}
+
+fn verb(change: &Change) -> &'static str {
+    match change {
         Change::Upsert { expect: Expect::Absent, .. } => "create",
         Change::Upsert { .. } => "put",
         Change::Delete { .. } => "delete",
-    };
-    let condition = match change.expect() {
-        Expect::At(revision) => format!(" (at revision {revision})"),
-        Expect::Absent | Expect::Any => String::new(),
-    };
-    format!("{what} {}{condition}\n", change.journal())
+    }
 }
 
 #[cfg(test)]
@@ -173,6 +214,12 @@ mod tests {
         );
         let changes = specs::changes("test", &text).expect("valid");
         let told: String = changes.iter().map(described).collect();
-        assert_eq!(told, "create local/new\nput local/old (at revision 7)\ndelete local/gone\n");
+        let expected =
+            "create local/new\nput local/old (if it is at revision 7)\ndelete local/gone\n";
+        assert_eq!(told, expected);
+        let told: String = changes.iter().map(|change| done(change, 9)).collect();
+        let expected = "create local/new (at revision 9)\nput local/old (at revision 9)\n\
+                        delete local/gone\n";
+        assert_eq!(told, expected);
     }
 }

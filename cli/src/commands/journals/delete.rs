@@ -3,8 +3,9 @@
 use crate::progress::Progress;
 use crate::selection::Selection;
 use crate::{Error, output, size};
-use client::{Deleted, Remote};
+use client::{Deleted, Journals, Remote};
 use protocol::Journal;
+use protocol::response::ListedJournal;
 use std::io::{self, IsTerminal, Write};
 
 const EXAMPLES: &str = "\
@@ -38,23 +39,39 @@ pub struct Delete {
 impl Delete {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         let listed = self.selection.listed(remote).await?;
-        // Only what was listed is deleted: a spec that changed meanwhile is refused.
-        let journals: Vec<(Journal, i64)> =
-            listed.into_iter().map(|listed| (listed.spec.name, listed.mod_revision)).collect();
         if !self.dry_run && !self.yes {
-            self.confirm(&journals)?;
+            self.confirm(&listed)?;
         }
-        let progress = Progress::steps("deleting", journals.len() as u64);
-        for (journal, revision) in &journals {
-            let deleted = remote.delete(journal, self.purge, self.dry_run, Some(*revision)).await?;
-            progress.aside(|| output::print(&self.told(journal, &deleted)))?;
+        let progress = Progress::steps("deleting", listed.len() as u64);
+        for listed in &listed {
+            let journal = &listed.spec.name;
+            let local =
+                if self.dry_run { self.local(remote, listed).await? } else { String::new() };
+            // Only what was listed is deleted: a spec that changed meanwhile is refused.
+            let revision = Some(listed.mod_revision);
+            let deleted = remote.delete(journal, self.purge, self.dry_run, revision).await?;
+            progress.aside(|| output::print(&(self.told(journal, &deleted) + &local)))?;
             progress.advance(1);
         }
         Ok(())
     }
 
+    /// What would become of bytes that no store has.
+    async fn local(&self, remote: &Remote, listed: &ListedJournal) -> Result<String, Error> {
+        let stat = remote.stat(&listed.spec.name).await?;
+        let unstored = stat.head.since(stat.persisted.max(stat.first));
+        if unstored == 0 {
+            return Ok(String::new());
+        }
+        let fate = match (self.purge, listed.spec.fragment.stores.is_empty()) {
+            (false, false) => "would be stored first",
+            (true, _) | (false, true) => "would be gone for ever",
+        };
+        Ok(format!("  {} that no store has yet {fate}\n", size::format(unstored)))
+    }
+
     /// Asks at a terminal; elsewhere somebody must have said yes beforehand.
-    fn confirm(&self, journals: &[(Journal, i64)]) -> Result<(), Error> {
+    fn confirm(&self, journals: &[ListedJournal]) -> Result<(), Error> {
         let refused = || Error::Unconfirmed(journals.len());
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(refused());
@@ -63,7 +80,7 @@ impl Delete {
             true => "and all stored bytes of it, for ever",
             false => "its stored fragments stay",
         };
-        let names = journals.iter().map(|(journal, _)| format!("  {journal}\n"));
+        let names = journals.iter().map(|listed| format!("  {}\n", listed.spec.name));
         let question = format!("{}delete ({what})? [y/N] ", names.collect::<String>());
         let mut answer = String::new();
         io::stderr().write_all(question.as_bytes()).map_err(Error::io("ask"))?;

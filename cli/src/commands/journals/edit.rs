@@ -1,9 +1,9 @@
 //! `courant journals edit`: specs in an editor, applied when it ends.
 
-use super::apply::{apply, batches, described};
+use super::apply::{apply, batches};
 use crate::selection::Selection;
-use crate::{Error, output, random, specs};
-use client::Remote;
+use crate::{Error, output, random};
+use client::{Remote, specs};
 use protocol::request::Change;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -25,6 +25,9 @@ which is then opened again.";
 const VARIABLES: [&str; 2] = ["GAZ_EDITOR", "EDITOR"];
 const EDITOR: &str = "vi";
 
+/// How often a text is opened that stays wrong: an editor may be a script.
+const EDITS_MAX: usize = 20;
+
 /// What lines begin with that say what is wrong.
 const COMPLAINT: &str = "# wrong: ";
 
@@ -45,11 +48,15 @@ impl Edit {
         let listed = self.selection.listed(remote).await?;
         let draft = Draft::new(&specs::to_yaml(listed)?)?;
         let mut before = draft.read()?;
-        loop {
-            draft.edit()?;
+        for _ in 0..EDITS_MAX {
+            let edited = draft.edit()?;
             let text = draft.read()?;
-            if text == before {
-                return draft.leave(&text);
+            if !edited {
+                return Err(draft.give_up(&text, &before));
+            }
+            // An editor that writes the same again, as a script does, has taken the complaint out.
+            if without_complaints(&text) == without_complaints(&before) {
+                return draft.leave(&before);
             }
             match self.apply(remote, &text).await {
                 Ok(told) => {
@@ -62,6 +69,7 @@ impl Edit {
                 Err(error) => before = draft.complain(&text, &crate::error::line(&error))?,
             }
         }
+        Err(Error::EditedTooOften(draft.0.display().to_string(), EDITS_MAX))
     }
 
     /// Applies what a text says; what was done.
@@ -69,8 +77,7 @@ impl Edit {
         let changes: Vec<Change> = specs::changes("the text", text)?;
         let mut told = String::new();
         for batch in batches(changes, self.max_txn_size) {
-            told.extend(batch.iter().map(described));
-            apply(remote, batch).await?;
+            told += &apply(remote, batch).await?;
         }
         Ok(told)
     }
@@ -96,17 +103,23 @@ impl Draft {
         std::fs::read_to_string(&self.0).map_err(Error::io(attempt))
     }
 
-    /// Runs the editor to its end. A failing one means that nothing shall be done.
-    fn edit(&self) -> Result<(), Error> {
+    /// Runs the editor to its end. False where it failed, which means that nothing shall be done.
+    fn edit(&self) -> Result<bool, Error> {
         let editor = editor();
         let attempt = format!("run the editor {}", editor.display());
         // As git does: an editor may be a command with arguments.
         let script = format!("{} \"$1\"", editor.display());
         let status = Command::new("sh").arg("-c").arg(script).arg("sh").arg(&self.0).status();
-        match status.map_err(Error::io(attempt))?.success() {
-            true => Ok(()),
-            false => Err(Error::Editor(self.0.display().to_string())),
+        Ok(status.map_err(Error::io(attempt))?.success())
+    }
+
+    /// Ends after an editor that failed. A text that somebody worked on stays.
+    fn give_up(self, text: &str, before: &str) -> Error {
+        if text == before && !text.starts_with(COMPLAINT) {
+            self.remove();
+            return Error::NoEditor(editor().display().to_string());
         }
+        Error::Editor(self.0.display().to_string())
     }
 
     /// Puts what is wrong on top of the text; the text as it is then.

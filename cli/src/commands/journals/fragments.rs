@@ -7,7 +7,7 @@ use client::Remote;
 use protocol::request::FragmentsRequest;
 use protocol::response::{ListedFragment, ListedJournal};
 use protocol::wire::gazette;
-use protocol::{Fragment, SuspendLevel, duration};
+use protocol::{Fragment, SuspendLevel};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -37,7 +37,7 @@ pub struct Fragments {
     to: Option<i64>,
 
     /// Show URLs by which the fragments can be fetched for this long, such as 1h.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = time::duration)]
     url_ttl: Option<Duration>,
 }
 
@@ -54,17 +54,17 @@ enum Format {
 impl Fragments {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         let mut all = Vec::new();
-        for listed in self.selection.listed(remote).await? {
+        for (journal, listed) in self.selection.named_or_listed(remote).await? {
             let is_of_one = self.selection.is_of_one();
-            if let Some(why) = unlisted(&listed, is_of_one) {
-                output::note(&format!("{}: {why}", listed.spec.name));
+            if let Some(why) = listed.and_then(|listed| unlisted(&listed, is_of_one)) {
+                output::note(&format!("{journal}: {why}"));
                 continue;
             }
             let request = FragmentsRequest {
                 begin_mod_time: self.from,
                 end_mod_time: self.to,
                 signature_ttl: self.url_ttl,
-                ..FragmentsRequest::new(listed.spec.name)
+                ..FragmentsRequest::new(journal)
             };
             all.extend(remote.fragments(request).await?);
         }

@@ -1,8 +1,8 @@
 //! `courant journals list`: the specs of journals, as a table or as text that `apply` takes.
 
 use crate::table::Table;
-use crate::{Error, output, proto, random, specs};
-use client::{Remote, Snapshots};
+use crate::{Error, output, proto, random};
+use client::{Remote, Snapshots, specs};
 use protocol::response::{ListResponse, ListedJournal};
 use protocol::wire::gazette;
 use protocol::{Selector, SuspendLevel};
@@ -77,7 +77,11 @@ struct Columns {
 impl List {
     pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
         if !self.watch {
-            return self.show(remote.list_whole(self.selector.clone()).await?);
+            let list = remote.list_whole(self.selector.clone()).await?;
+            if list.journals.is_empty() && self.selector != Selector::default() {
+                output::note(&format!("no journal matches the selector {}", self.selector));
+            }
+            return self.show(list);
         }
         let seed = random::number()?;
         let mut snapshots = Snapshots::new(remote.clone(), self.selector.clone(), seed);

@@ -7,11 +7,11 @@ use crate::offsets::{self, Offsets};
 use crate::progress::{self, Progress};
 use crate::selection::Selection;
 use crate::signals::Signals;
-use crate::{Error, output, random, seams};
+use crate::{Error, output, random, seams, time};
 use client::{Journals, Reader, Remote};
 use protocol::request::ReadFrom;
 use protocol::response::ListedJournal;
-use protocol::{Journal, Offset, SuspendLevel, duration};
+use protocol::{Journal, Offset, SuspendLevel};
 use sink::Sink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ struct Begin {
     from: Option<u64>,
 
     /// Begin with what was stored so long ago, such as 10m or 24h.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = time::duration)]
     since: Option<Duration>,
 
     /// Begin with what was stored at this time, in Unix seconds, or later.
@@ -119,7 +119,7 @@ impl Read {
         // A broker that is not there from the start is not waited for.
         remote.probe().await?;
         let known = self.known()?;
-        let listed = self.selection.listed(remote).await?;
+        let journals = self.held(remote).await?;
         let mut sink = Sink::open(&self.output, known.clone())?;
         let reading = Reading {
             remote: remote.clone(),
@@ -129,14 +129,14 @@ impl Read {
             seed: random::number()?,
         };
         let done = match &self.offsets_out {
-            None => self.read(&reading, &mut sink, listed).await,
+            None => self.read(&reading, &mut sink, journals).await,
             // Interrupted, it still has to say how far it came.
             Some(_) => {
                 let mut signals = Signals::take()?;
                 tokio::select! {
                     biased;
                     _ = signals.next() => Ok(()),
-                    done = self.read(&reading, &mut sink, listed) => done,
+                    done = self.read(&reading, &mut sink, journals) => done,
                 }
             }
         };
@@ -145,6 +145,20 @@ impl Read {
             None => Ok(()),
         };
         done.and(saved)
+    }
+
+    /// The journals that can be read, those that can't told.
+    async fn held(&self, remote: &Remote) -> Result<Vec<Journal>, Error> {
+        let mut held = Vec::new();
+        for (journal, listed) in self.selection.named_or_listed(remote).await? {
+            match listed.as_ref().is_none_or(is_held) {
+                true => held.push(journal),
+                false => output::note(&format!(
+                    "{journal}: suspended, so nobody has it: append to it to resume it"
+                )),
+            }
+        }
+        Ok(held)
     }
 
     /// The offsets of the file that was given. One that is to be written at the end need not be
@@ -163,16 +177,8 @@ impl Read {
         &self,
         reading: &Reading,
         sink: &mut Sink,
-        listed: Vec<ListedJournal>,
+        names: Vec<Journal>,
     ) -> Result<(), Error> {
-        let (held, suspended): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_held);
-        for one in suspended {
-            let name = one.spec.name;
-            output::note(&format!(
-                "{name}: suspended, so nobody has it: append to it to resume it"
-            ));
-        }
-        let names: Vec<Journal> = held.into_iter().map(|one| one.spec.name).collect();
         for journal in &names {
             reading.check(journal).await?;
             let from = reading.resolved(journal, self.offsets_out.is_some()).await?;

@@ -1,9 +1,10 @@
 //! `courant journals reset-head`: lets appends go on at the end of what stores hold.
 
 use crate::selection::Selection;
-use crate::{Error, output};
+use crate::{Error, error, output};
 use client::Remote;
 use futures::stream::{self, StreamExt};
+use protocol::Journal;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -13,7 +14,8 @@ Examples:
 
 Needed where appends are refused with INDEX_HAS_GREATER_OFFSET: the store of the journal has bytes
 beyond what its brokers know, because another broker wrote there or this one lost its disk. Nothing
-is lost by it: the next append goes behind the last stored byte.";
+is lost by it: the next append goes behind the last stored byte. The stores are looked at first; a
+journal whose stores can't be stays as it is, and the exit code is 1.";
 
 /// Journals that are reset at once.
 const AT_ONCE: usize = 16;
@@ -37,14 +39,38 @@ impl ResetHead {
             }
         });
         let mut resets = stream::iter(resets).buffered(AT_ONCE);
+        let mut failed = Vec::new();
         while let Some((journal, reset)) = resets.next().await {
-            output::print(&match reset? {
-                client::ResetHead::At(head) => format!("{journal}: its head is at {head}\n"),
-                client::ResetHead::Raced(_) => {
-                    format!("{journal}: an append went on at the same time, so it needs no reset\n")
-                }
-            })?;
+            match reset {
+                Ok(reset) => output::print(&told(&journal, reset))?,
+                Err(refused) => failed.push((journal, refused)),
+            }
         }
-        Ok(())
+        // The last one is the command's failure, so that each is told once.
+        let last = failed.pop();
+        for (journal, refused) in failed {
+            output::note(&error::line(&Error::NotReset(journal, Box::new(refused))));
+        }
+        match last {
+            None => Ok(()),
+            Some((journal, refused)) => Err(Error::NotReset(journal, Box::new(refused))),
+        }
+    }
+}
+
+fn told(journal: &Journal, reset: client::ResetHead) -> String {
+    use client::ResetHead as Reset;
+    match reset {
+        Reset::Kept(head) => {
+            format!(
+                "{journal}: its head is at {head}, and no store goes beyond: nothing to reset\n"
+            )
+        }
+        Reset::Moved(head) => {
+            format!("{journal}: its head was moved to {head}, where its store ends\n")
+        }
+        Reset::Raced(_) => {
+            format!("{journal}: an append went on at the same time, so it needs no reset\n")
+        }
     }
 }

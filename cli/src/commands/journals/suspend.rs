@@ -3,8 +3,8 @@
 use crate::selection::Selection;
 use crate::{Error, output};
 use client::Remote;
-use protocol::SuspendLevel;
 use protocol::response::ListedJournal;
+use protocol::{Journal, SuspendLevel};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,11 +29,23 @@ impl Suspend {
     pub async fn run(self, remote: &Remote) -> Result<(), Error> {
         for journal in self.selection.journals(remote).await? {
             // Both answers are success: one that was suspended before says neither.
-            remote.suspend(&journal, self.force).await?;
-            let listed = Selection::of(journal).listed(remote).await?;
-            output::print(&listed.iter().map(told).collect::<String>())?;
+            let is_suspended = remote.suspend(&journal, self.force).await?;
+            let told = match Selection::of(journal).named_or_listed(remote).await?.pop() {
+                Some((_, Some(listed))) => told(&listed),
+                Some((journal, None)) => unseen(&journal, is_suspended),
+                None => String::new(),
+            };
+            output::print(&told)?;
         }
         Ok(())
+    }
+}
+
+/// What the answer alone tells, where the caller may not list the journal.
+fn unseen(journal: &Journal, is_suspended: bool) -> String {
+    match is_suspended {
+        true => format!("{journal}: suspended\n"),
+        false => format!("{journal}: nothing to suspend, or not all of it is in its store\n"),
     }
 }
 

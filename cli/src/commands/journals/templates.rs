@@ -1,9 +1,9 @@
 //! `courant journals templates`: how journals are created by their names alone.
 
 use super::apply::read_specs;
-use crate::specs::TemplateSpec;
 use crate::table::Table;
 use crate::{Error, output, size};
+use client::specs::TemplateSpec;
 use client::{Remote, Template};
 use protocol::duration;
 use std::path::PathBuf;

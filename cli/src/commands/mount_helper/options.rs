@@ -1,7 +1,7 @@
 //! Options of a mount as flags of `courant mount`.
 
 use super::Asked;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use std::path::PathBuf;
 const BROKERS: [&str; 3] = ["http", "https", "unix"];
 
 /// Options that are for mount(8) or systemd, or that every mount of ours is like already. `async`
-/// and `sync` are here for their old meaning, which says nothing about appends.
+/// and `sync` are here for their old meaning, which says nothing about appends: `queued` is what
+/// `--async` is called here.
 const FOREIGN: [&str; 46] = [
     "defaults",
     "rw",
@@ -81,7 +82,7 @@ pub(super) fn planned(asked: &Asked) -> Result<Planned, String> {
     let mut log = LOG.to_owned();
     planned.arguments.push("mount".into());
     planned.arguments.push(source(&asked.source)?.into());
-    for option in asked.options.iter().flat_map(|list| split(list)) {
+    for option in all(&asked.options)? {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (option.as_str(), None),
@@ -89,8 +90,12 @@ pub(super) fn planned(asked: &Asked) -> Result<Planned, String> {
         match (name, value) {
             ("", None) => {}
             ("ro", None) => planned.arguments.push("--read-only".into()),
+            ("queued", None) => planned.arguments.push("--async".into()),
             ("log", Some(target)) => log = target.to_owned(),
             ("environment", Some(file)) => planned.environment = Some(file.into()),
+            ("remount", _) => {
+                return Err("a mount can't be changed: umount it, and mount it anew".to_owned());
+            }
             _ if is_foreign(name) => {}
             _ => match command.flag(name, value) {
                 Ok(flag) => planned.arguments.push(flag.into()),
@@ -122,8 +127,12 @@ fn is_foreign(name: &str) -> bool {
     name.starts_with("x-") || name.starts_with("X-") || FOREIGN.contains(&name)
 }
 
+fn all(lists: &[String]) -> Result<Vec<String>, String> {
+    Ok(lists.iter().map(|list| split(list)).collect::<Result<Vec<_>, _>>()?.concat())
+}
+
 /// The options of a list, which commas part, but not within double quotes.
-fn split(list: &str) -> Vec<String> {
+fn split(list: &str) -> Result<Vec<String>, String> {
     let mut options = vec![String::new()];
     let mut is_quoted = false;
     for char in list.chars() {
@@ -133,7 +142,11 @@ fn split(list: &str) -> Vec<String> {
             other => options.last_mut().expect("there is always one").push(other),
         }
     }
-    options
+    match options.pop() {
+        // What stands behind the quote would be of the value, not the option that it looks like.
+        Some(open) if is_quoted => Err(format!("the quote in {open} is not closed")),
+        last => Ok(options.into_iter().chain(last).collect()),
+    }
 }
 
 /// The flags that `courant mount` has.
@@ -159,6 +172,11 @@ impl Flags {
         }
         let takes_value = flag
             .is_some_and(|flag| matches!(flag.get_action(), ArgAction::Set | ArgAction::Append));
+        // Ours is the root, and that of whoever wrote the option another.
+        let is_path = flag.is_some_and(|flag| flag.get_value_hint() == ValueHint::AnyPath);
+        if is_path && value.is_some_and(|value| !value.starts_with('/')) {
+            return Err(format!("the path of {name} has to begin with /"));
+        }
         match (takes_value, value) {
             (true, Some(value)) => Ok(format!("--{long}={value}")),
             (false, None) => Ok(format!("--{long}")),
@@ -191,7 +209,7 @@ mod tests {
     #[test]
     fn options_become_flags() {
         // Case: the options, the flags
-        let cases: [(&str, &[&str]); 9] = [
+        let cases: [(&str, &[&str]); 11] = [
             ("", &[]),
             ("defaults,rw,noauto,_netdev,nofail,user,x-systemd.automount,X-mount.mkdir", &[]),
             ("ro", &["--read-only"]),
@@ -201,6 +219,8 @@ mod tests {
             ("follow_programs=\"tail,less\"", &["--follow-programs=tail,less"]),
             ("broker.trusted-ca-file=/c", &["--broker.trusted-ca-file=/c"]),
             ("log_level=debug", &["--log-level=debug"]),
+            ("lines", &["--lines"]),
+            ("async,queued", &["--async"]),
         ];
         for (options, flags) in cases {
             let mut expected = vec!["mount", "--broker.address=http://h:1"];
@@ -219,6 +239,9 @@ mod tests {
             ("allow_delete=1", "allow_delete"),
             ("bucket=s3://b/", "bucket"),
             ("help", "help"),
+            ("remount,ro", "umount"),
+            ("prefix=\"a/,ro", "prefix=a/,ro is not closed"),
+            ("cache=cache,ro", "cache"),
         ] {
             let complaint = plan("http://h:1", options).unwrap_err();
             assert!(complaint.contains(name), "nothing of {name} in: {complaint}");

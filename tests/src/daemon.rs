@@ -54,6 +54,11 @@ impl Daemon {
         assert!(self.running.kill(), "daemon {} survives SIGKILL", self.id());
     }
 
+    /// Sends it a signal that does not end it, such as SIGSTOP.
+    pub fn signal(&mut self, signal: Signal) {
+        self.running.signal(signal);
+    }
+
     /// SIGTERM, until it has begun to end.
     #[track_caller]
     pub fn begin_stop(&mut self) {

@@ -124,15 +124,22 @@ impl Up {
     /// Another mount of this broker.
     #[track_caller]
     pub fn second(&self) -> Second {
-        let mut second =
-            Second { daemon: None, mount: MountDir::new(), broker: self.url(), cache: cache() };
+        self.second_with(&[])
+    }
+
+    /// Another mount of this broker, with further options of the command line.
+    #[track_caller]
+    pub fn second_with(&self, options: &[&str]) -> Second {
+        let mut second = Second {
+            daemon: None,
+            mount: MountDir::new(),
+            broker: self.url(),
+            cache: ground::folder("cache-"),
+            options: options.iter().map(OsString::from).collect(),
+        };
         second.again();
         second
     }
-}
-
-fn cache() -> TempDir {
-    ground::folder("cache-")
 }
 
 /// `courant mount` of a broker.
@@ -142,6 +149,7 @@ pub struct Second {
     mount: MountDir,
     broker: String,
     cache: TempDir,
+    options: Vec<OsString>,
 }
 
 impl Second {
@@ -149,12 +157,25 @@ impl Second {
     #[track_caller]
     pub fn again(&mut self) {
         self.daemon = None;
+        self.daemon = Some(Daemon::start(&self.command(self.mount.path())));
+    }
+
+    /// The arguments of `courant` that start it on a directory.
+    pub fn command(&self, directory: &Path) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec!["mount".into()];
         command.extend(["--broker".into(), self.broker.clone().into()]);
         command.extend(["--prefix".into(), PREFIX.into()]);
-        command.extend(["--cache".into(), self.cache.path().into()]);
-        command.push(self.mount.path().into());
-        self.daemon = Some(Daemon::start(&command));
+        if !self.options.iter().any(|option| option == "--cache") {
+            command.extend(["--cache".into(), self.cache.path().into()]);
+        }
+        command.extend(self.options.iter().cloned());
+        command.push(directory.into());
+        command
+    }
+
+    /// The directory of its cache, unless its options name another.
+    pub fn cache(&self) -> &Path {
+        self.cache.path()
     }
 
     #[track_caller]

@@ -28,6 +28,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("etcd-client", &["cluster"]),
     ("reqwest", &["client", "index"]),
     ("ring", &["client"]),
+    ("serde_yaml_ng", &["client"]),
     ("tokio-rustls", &["broker"]),
     ("prometheus", &["broker"]),
     ("tonic-health", &["broker"]),

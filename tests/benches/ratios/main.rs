@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a bench may end where it stands")]
 
 mod calls;
+mod daemon;
 mod following;
 mod machine;
 mod reading;
@@ -13,6 +14,7 @@ mod rivals;
 mod samples;
 mod scaling;
 mod storing;
+mod syncing;
 mod wire;
 mod writing;
 
@@ -62,16 +64,22 @@ const QUICK: Scale = Scale {
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
 
 /// The rows that can be asked for, by what measures them.
-const ROWS: [(&[u32], Measure); 6] = [
+const ROWS: [(&[u32], Measure); 11] = [
     (&[1, 2], reading::measure),
     (&[3], writing::measure),
     (&[4, 6], calls::measure),
     (&[11], following::measure),
+    (&[12], syncing::measure),
+    (&[13], daemon::measure),
     (&[18], storing::measure),
     (&[19], scaling::measure),
+    (&[20], daemon::measure_random),
+    (&[21], scaling::measure_walk),
+    (&[22], syncing::measure_queued),
 ];
 
-const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 18 19";
+const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 12 13 18 19 \
+                     20 21 22";
 
 /// What the command line asks for.
 struct Asked {

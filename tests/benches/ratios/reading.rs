@@ -50,7 +50,7 @@ fn read_case(scale: Scale, journal: &Path, local: &Path, block: usize) -> Case {
     let megabytes = scale.file_len as f64 / 1e6;
     let rate = |path: &Path| {
         let begun = Instant::now();
-        assert_eq!(read(path, block), scale.file_len);
+        assert_eq!(read_up_to(path, block, u64::MAX), scale.file_len);
         megabytes / since(begun)
     };
     Case {
@@ -63,13 +63,16 @@ fn read_case(scale: Scale, journal: &Path, local: &Path, block: usize) -> Case {
     }
 }
 
-/// Reads a file to its end; how many bytes it has.
-fn read(path: &Path, block: usize) -> u64 {
+/// Reads a file to its end, or so many bytes of it; how many there were.
+pub fn read_up_to(path: &Path, block: usize, max: u64) -> u64 {
     let mut file = File::open(path).unwrap();
     let mut buffer = vec![0; block];
     let mut len = 0;
-    while let count @ 1.. = file.read(&mut buffer).unwrap() {
-        len += count as u64;
+    while len < max {
+        match file.read(&mut buffer).unwrap() {
+            0 => break,
+            count => len += count as u64,
+        }
     }
     len
 }
@@ -94,7 +97,7 @@ fn program_case(scale: Scale, journal: &Path, local: &Path, program: &[&str]) ->
 }
 
 /// Lines as a web server writes them, with numbers that differ, cut at the length.
-fn write_log(path: &Path, len: u64) {
+pub fn write_log(path: &Path, len: u64) {
     // In the pieces in which cat writes the journal: the page cache keeps what was written at once
     // together, and is read as fast as its pieces are large.
     let mut file = BufWriter::with_capacity(PIECE, File::create(path).unwrap());

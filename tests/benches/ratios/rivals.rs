@@ -24,6 +24,11 @@ impl NullFile {
     pub fn path(&self) -> PathBuf {
         self.mount.path().join("sink")
     }
+
+    /// A file beside it whose bytes are in its server's memory, all of them zeros.
+    pub fn source(&self) -> PathBuf {
+        self.mount.path().join("source")
+    }
 }
 
 /// A broker that drops appends (`broker/examples/null_rpc.rs`).

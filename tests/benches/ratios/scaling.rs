@@ -1,4 +1,4 @@
-//! Row 19: a broker with many journals and many stored fragments, against one with a single
+//! Rows 19 and 21: a broker with many journals and many stored fragments, against one with a single
 //! journal.
 
 use crate::Scale;
@@ -11,6 +11,8 @@ use std::process::Command;
 use tempfile::TempDir;
 use tests::daemon::Daemon;
 use tests::ground;
+use tests::mountdir::MountDir;
+use tests::shell;
 use tokio::time::Instant;
 
 /// Journals of the large data set, each with [`FRAGMENTS`] stored fragments.
@@ -39,6 +41,40 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
         wanted: Wanted::Told,
     });
     cases
+}
+
+/// Row 21: what `ls -l` makes of a mount of that broker, against a local directory.
+pub fn measure_walk(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let many = DataSet::new(JOURNALS);
+    let served = Served::start(&many);
+    machine::until_idle(served.daemon.id());
+    let folder = ground::folder("bench-");
+    for number in 0..JOURNALS {
+        std::fs::write(folder.path().join(format!("log-{number}")), "bytes\n").unwrap();
+    }
+    let mount = MountDir::new();
+    let path = mount.path().to_str().unwrap();
+    let _mounted = Daemon::start(&["mount", "--broker", &served.url, "--prefix", "", path]);
+    // Where the journals are is a matter of their names.
+    let walk = |root: &Path| {
+        let begun = Instant::now();
+        let ran = shell::bash(root, "ls -lR . | grep -c '^-'", &[]).ok();
+        let took = since(begun);
+        assert_eq!(ran.text(), JOURNALS.to_string());
+        took * 1e3
+    };
+    vec![Case {
+        row: 21,
+        what: format!("ls -lR of {JOURNALS} journals, remote mount"),
+        against: "as many files on the local file system",
+        unit: "ms",
+        samples: Samples::by_turns(
+            scale.repeats.min(STARTS),
+            || walk(mount.path()),
+            || walk(folder.path()),
+        ),
+        wanted: Wanted::Told,
+    }]
 }
 
 fn told(ours: Vec<f64>) -> Samples {

@@ -37,7 +37,7 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
 }
 
 /// Writes a second to one file, by threads that each have it open.
-fn rate(path: &Path, writers: usize, seconds: f64) -> f64 {
+pub fn rate(path: &Path, writers: usize, seconds: f64) -> f64 {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let begun = Instant::now();

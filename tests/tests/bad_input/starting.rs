@@ -27,7 +27,9 @@ fn assert_tells(complaint: &str, words: &[&str]) {
 
 #[test]
 fn a_wrong_command_line_is_exit_code_2() {
-    let cases: [&[&str]; 5] = [
+    let cases: [&[&str]; 7] = [
+        &["mount", "--bucket", "file:///", "--broker", "http://h:1", "m"],
+        &["fsck", "--store", "file:///", "--broker", "http://h:1"],
         &["no-such-command"],
         &["up", "--no-such-option"],
         &["up", "--durability", "sometimes"],

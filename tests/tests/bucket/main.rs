@@ -82,6 +82,42 @@ fn what_gazette_stored_is_read_to_the_byte() {
 }
 
 #[test]
+fn what_was_read_once_is_read_by_the_kernel() {
+    let fixtures = fixtures();
+    let cache = ground::folder("cache-");
+    let cache = cache.path().to_str().unwrap();
+    let mounted = Mounted::start(&fixtures, "file:///", &["--cache", cache]);
+    for (name, _, sum) in JOURNALS {
+        for mode in ["direct", "passthrough"] {
+            let line = format!(
+                "getfattr --only-values -n user.courant.mode fixtures/{name}
+                 sha256sum < fixtures/{name}"
+            );
+            let told = mounted.bash(&line).ok().text();
+            assert_eq!(told, format!("{mode}{sum}  -"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn fragments_are_files_and_there_are_no_specs() {
+    let mounted = Mounted::start(&fixtures(), "file:///", &[]);
+    for (name, len, _) in JOURNALS {
+        // Case: each has the bytes of its sum, whatever its codec, and all are the journal.
+        let line = format!(
+            "set -e; cd .courant/fragments/fixtures/{name}; for f in *; do h=${{f##*-}}; \
+             echo \"${{h%%.*}}  $f\" | sha1sum -c --quiet; done; cat * | wc -c"
+        );
+        assert_eq!(mounted.bash(&line).ok().text(), len.to_string(), "{name}");
+    }
+    assert_eq!(mounted.bash("ls -A .courant/specs").ok().text(), "");
+    for line in ["echo x > .courant/specs/new.yaml", "rm .courant/fragments/fixtures/none/*"] {
+        let ran = mounted.bash(line);
+        assert!(ran.stderr.contains("Read-only file system"), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn nothing_is_written() {
     let fixtures = fixtures();
     let mounted = Mounted::start(&fixtures, "file:///", &[]);

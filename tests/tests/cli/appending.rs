@@ -60,15 +60,19 @@ fn lines_survive_a_broker_that_is_killed() {
     let mut command = serve.command(&["append", "local/log", "--lines"]);
     let mut append = Running::start(command.stdin(Stdio::piped()));
     let mut stdin = append.stdin().unwrap();
+    let mut write = |append: &mut Running, number: usize| {
+        let written = writeln!(stdin, "line {number}");
+        written.unwrap_or_else(|error| panic!("{error}: it said: {}", append.stderr()));
+    };
     for number in 0..LINES {
         if KILLS.contains(&number) {
             // Some of what was written is under way, some is not sent yet.
             serve.daemon().kill();
-            writeln!(stdin, "line {number}").unwrap();
+            write(&mut append, number);
             patience::pause(Duration::from_millis(50));
             serve.again();
         } else {
-            writeln!(stdin, "line {number}").unwrap();
+            write(&mut append, number);
         }
         if number % 10 == 0 {
             patience::pause(Duration::from_millis(5));

@@ -10,3 +10,5 @@ mod operating;
 mod reading;
 mod serve;
 mod specs;
+mod stores;
+mod tokens;

@@ -29,7 +29,7 @@ fn heads_are_reset_and_journals_suspended() {
     serve.create(&["log"], "");
     serve.journals_of(&["append", "local/log"], "hello\n").ok();
     let told = serve.journals(&["reset-head", "local/log"]).ok().text();
-    assert_tells(&told, &["local/log", "6"]);
+    assert_tells(&told, &["local/log: its head is at 6", "nothing to reset"]);
     let told = serve.journals(&["suspend", "--force", "-l", "name=local/log"]).ok().text();
     assert_tells(&told, &["local/log: suspended (PARTIAL, at offset 6)"]);
     // Case: the next append resumes it

@@ -11,16 +11,18 @@ fn what_list_shows_apply_takes_in_each_form() {
     let serve = Serve::start();
     serve.create(&["app/one", "app/two", "log"], "labels: [{name: tag, value: a}]");
     let all = ["local/app/one", "local/app/two", "local/log"];
-    for format in ["yaml", "json"] {
+    for (format, old, new) in [("yaml", 2, 3), ("json", 3, 4)] {
         let text = serve.journals(&["list", "-o", format]).ok().stdout;
         // Case: at their revisions nothing has changed, so that all can be put again
         let told = serve.journals_of(&["apply"], &text).ok().text();
         for name in all {
-            assert!(told.contains(&format!("put {name} (at revision ")), "{format}: {told}");
+            let put = format!("put {name} (at revision {new})");
+            assert!(told.contains(&put), "{format}: {told}");
         }
         // Case: those revisions are gone then
         let complaint = serve.journals_of(&["apply"], &text).refusal(1);
-        assert_tells(&complaint, &["local/", "revision"]);
+        let changed = format!("local/app/one is at revision {new}, and not at {old} any more");
+        assert_tells(&complaint, &[&changed, "nothing was applied", "courant journals list"]);
     }
     let yaml = serve.journals(&["list", "-o", "yaml"]).ok().text();
     assert!(yaml.starts_with("name: local/\nreplication: 1\n"), "{yaml}");
@@ -39,6 +41,28 @@ fn what_list_shows_apply_takes_in_each_form() {
     // Case: a selector
     let some = serve.journals(&["list", "-l", "name:prefix=local/app/, tag in (a, b)"]).ok().text();
     assert_eq!(some, "NAME\nlocal/app/one\nlocal/app/two");
+}
+
+#[test]
+fn a_spec_without_a_revision_must_be_new() {
+    let serve = Serve::start();
+    let specs = format!("name: local/log\n{SETTINGS}");
+    let told = serve.journals_of(&["apply"], &specs).ok().text();
+    assert_eq!(told, "create local/log (at revision 2)");
+    // Case: the same again
+    let complaint = serve.journals_of(&["apply"], &specs).refusal(1);
+    let remedies = ["revision: 2", "courant journals edit local/log"];
+    assert_tells(&complaint, &["local/log exists, at revision 2", "nothing was applied"]);
+    assert_tells(&complaint, &remedies);
+    // Case: one of them helps
+    let told = serve.journals_of(&["apply"], format!("{specs}revision: 2\n")).ok().text();
+    assert_eq!(told, "put local/log (at revision 3)");
+    // Case: a revision of a journal that is not there
+    let specs = format!("name: local/gone\nrevision: 7\n{SETTINGS}");
+    let complaint = serve.journals_of(&["apply"], specs).refusal(1);
+    assert_tells(&complaint, &["local/gone does not exist", "revision 7"]);
+    // Case: nothing at all
+    assert_tells(&serve.journals_of(&["apply"], "").ok().stderr, &["nothing was applied"]);
 }
 
 #[test]
@@ -95,8 +119,9 @@ fn an_editor_changes_specs() {
     // Case: nothing is left of the text, so nothing is applied, which is told
     assert_tells(&edit("truncate -s 0").ok().stderr, &["nothing was applied"]);
     assert_eq!(length(&serve), "4096");
-    // Case: the editor fails
-    assert_tells(&edit("false").refusal(1), &["nothing was applied"]);
+    // Case: the editor fails, and there is nothing to keep
+    let complaint = edit("false").refusal(1);
+    assert_tells(&complaint, &["the editor false failed", "nothing was applied", "EDITOR"]);
     // Case: what is wrong is told in the text, which is opened again and mended there
     let twice = "if grep -q '^# wrong: .*length' \"$1\"\n\
         then sed -i -e s/4095x/2048/ \"$1\"\nelse sed -i s/4096/4095x/ \"$1\"\nfi";
@@ -106,8 +131,21 @@ fn an_editor_changes_specs() {
     let wrong = editor(&serve, "wrong", "sed -i s/2048/2x/ \"$1\"");
     let complaint = edit(&wrong).refusal(1);
     assert_tells(&complaint, &["nothing was applied", "length", "courant-journals-"]);
+    std::fs::remove_file(complaint.rsplit(' ').next().unwrap()).unwrap();
+    // Case: a script that writes the same wrong text each time
+    let draft = serve.file("draft.yaml", "name: local/log\nlength: 2x\n");
+    let again = editor(&serve, "again", &format!("cp {draft} \"$1\""));
+    let complaint = edit(&again).refusal(1);
+    assert_tells(&complaint, &["nothing was applied", "length", "courant-journals-"]);
     let kept = complaint.rsplit(' ').next().unwrap();
+    let text = std::fs::read_to_string(kept).unwrap();
+    assert!(text.ends_with("name: local/log\nlength: 2x\n"), "{text}");
     std::fs::remove_file(kept).unwrap();
+    // Case: one that is never right, and never the same
+    let worse = editor(&serve, "worse", "echo 'length: 2x' >> \"$1\"");
+    let complaint = edit(&worse).refusal(1);
+    assert_tells(&complaint, &["nothing was applied", "20 times"]);
+    std::fs::remove_file(complaint.rsplit(' ').next().unwrap()).unwrap();
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn programs_that_walk_the_tree_come_to_an_end() {
         assert_eq!(run("ls -A"), "a\nlog");
         assert_eq!(
             run("ls -A .courant .courant/follow/a"),
-            ".courant:\nfollow\nstatus\n\n\
+            ".courant:\nfollow\nfragments\nlines\nspecs\nstatus\nwhole\n\n\
                    .courant/follow/a:\nb"
         );
         let status = run("cat .courant/status; tail -c 1 .courant/status | od -An -c");

@@ -4,7 +4,16 @@
 #![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
 
 mod appending;
+mod appendonly;
+mod cached;
+mod control;
 mod dying;
 mod files;
+mod living;
+mod pins;
+mod quota;
+mod random;
 mod reading;
+mod stress;
+mod views;
 mod writers;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use tests::patience::until;
+use tests::patience::{LIMIT, until};
 use tests::running::Running;
 use tests::shell;
 use tests::world::Up;
@@ -150,4 +150,22 @@ fn events_can_be_left_out() {
     up.bash("sleep 5.5", &[]).ok();
     assert_eq!(events(&watching, &format!("{} -", name(&log))), 0);
     assert_eq!(helpers(up.daemon().id()), [] as [u32; 0]);
+}
+
+#[test]
+fn an_event_is_raised_though_its_helper_is_killed() {
+    let mut up = Up::start();
+    let second = up.second();
+    let log = up.file("log");
+    up.bash("echo one >> log", &[]).ok();
+    let watching = watch(&[&log]);
+    let line = format!("{} -", name(&log));
+    for append in ["echo two >> log", "echo three >> log"] {
+        let before = events(&watching, &line);
+        shell::bash(second.mount().path(), append, &[]).ok();
+        until("the watcher hears of it", || events(&watching, &line) > before);
+        for helper in helpers(up.daemon().id()) {
+            shell::run(Command::new("kill").args(["-9", &helper.to_string()]), LIMIT).ok();
+        }
+    }
 }

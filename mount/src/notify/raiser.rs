@@ -18,8 +18,8 @@ const SELF: &str = "/proc/self/exe";
 /// How often a helper that ended by itself is replaced.
 const STARTS_MAX: usize = 16;
 
-/// The rest after each event. The helper is inside the mount while it raises one, and `umount` finds
-/// the mount busy then: it has to find it free as well, however many files grow.
+/// The rest after each event. The helper is inside the mount while it raises one, and `umount`
+/// finds the mount busy then: it has to find it free as well, however many files grow.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// An event to be raised.

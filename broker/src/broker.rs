@@ -197,6 +197,11 @@ impl Broker {
         let _ = closing.wait_for(|is_closing| *is_closing).await;
     }
 
+    /// The time of the oldest append that no sync covered; see [`index::DataDir`].
+    pub fn unsynced_since_us(&self) -> Option<u64> {
+        self.shared.data.unsynced_since_us()
+    }
+
     /// Whether appends are refused because the local budget is used up.
     pub fn is_over_budget(&self) -> bool {
         self.shared.data.is_over_budget()

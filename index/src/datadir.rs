@@ -17,6 +17,7 @@ use crate::record::{self, Body, Record};
 use crate::recover::{self, Recovered};
 use crate::replica::Replica;
 use crate::staging::{Staging, Upload};
+use crate::unsynced::Unsynced;
 use protocol::{Journal, Life, Offset};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,6 +77,7 @@ pub(crate) struct Shared {
     local_len: AtomicU64,
     /// Local bytes that the kernel reads by itself.
     pub pins: Pins,
+    pub unsynced: Unsynced,
     /// Spools that rolled since the directory was opened.
     rolled: AtomicU64,
     /// Mirrors with open files that nobody uses.
@@ -207,6 +209,7 @@ impl DataDir {
             over_budget: AtomicBool::new(false),
             local_len: AtomicU64::new(local_len),
             pins: Pins::within(room),
+            unsynced: Unsynced::default(),
             rolled: AtomicU64::new(0),
             resting: AtomicU64::new(0),
         });
@@ -297,6 +300,12 @@ impl DataDir {
         self.shared.staging.begin()
     }
 
+    /// The time of the oldest append that no sync covered, in microseconds since the epoch. `None`
+    /// where there is none; it is of use where some bytes are not synced.
+    pub fn unsynced_since_us(&self) -> Option<u64> {
+        self.shared.unsynced.since_us()
+    }
+
     /// Makes durable all that is recorded, and moves on what waited for it. Blocks on the disk.
     pub fn sync_round(&self) -> Result<(), Error> {
         let shared = &self.shared;
@@ -304,9 +313,11 @@ impl DataDir {
         let snapshots: Vec<_> = dirty.iter().map(|replica| replica.snapshot()).collect();
         // Staged content before the records that name it.
         let target = shared.log.position();
+        let since_us = shared.unsynced.begin();
         let synced = shared.staging.sync().and_then(|()| shared.log.sync(target));
         shared.synced.notify_waiters();
         if let Err(error) = synced {
+            shared.unsynced.put_back(since_us);
             for replica in dirty {
                 let again = replica.clone();
                 shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));

@@ -34,6 +34,7 @@ pub mod replica;
 pub mod spans;
 pub mod staging;
 pub mod store;
+mod unsynced;
 
 pub use clock::{Clock, SystemClock};
 pub use crc32c::crc32c_append;

@@ -29,6 +29,7 @@ pub fn status(broker: &Broker) -> Value {
         "is_closing": broker.is_closing(),
         "journals": served.len(),
         "bytes": bytes(&served),
+        "oldest": oldest(broker, &served),
         "is_over_budget": broker.is_over_budget(),
         "open_for_passthrough": pinned(&served, broker.revoked()),
         "unfinished_appends": { "bytes_in_memory": in_memory, "bytes_on_disk": on_disk },
@@ -72,6 +73,22 @@ fn bytes(served: &[std::sync::Arc<Served>]) -> Value {
         unpersisted += stat.head.since(stat.persisted);
     }
     json!({ "local": local, "unsynced": unsynced, "unpersisted": unpersisted })
+}
+
+/// For how many seconds the oldest byte has waited to be synced, and to be stored; null where none
+/// waits.
+fn oldest(broker: &Broker, served: &[std::sync::Arc<Served>]) -> Value {
+    let now_us = broker.config().clock.now_us();
+    let age = |since_us: Option<u64>| {
+        since_us.map(|since_us| now_us.saturating_sub(since_us) as f64 / 1e6)
+    };
+    let waits_for_sync = served.iter().any(|served| {
+        let stat = served.stat();
+        stat.synced < stat.head
+    });
+    let unsynced = broker.unsynced_since_us().filter(|_| waits_for_sync);
+    let unpersisted = served.iter().filter_map(|served| served.replica().unpersisted_since_us());
+    json!({ "unsynced_seconds": age(unsynced), "unpersisted_seconds": age(unpersisted.min()) })
 }
 
 /// What open files keep from being freed, whatever the budget: the largest journals are named.

@@ -302,6 +302,9 @@ async fn status_is_one_json_object() {
     assert_eq!(status["durability"], "disk");
     assert_eq!(status["endpoint"], world.url(""));
     assert_eq!(status["bytes"]["unpersisted"], 5);
+    // The append was synced, and nothing is stored that young.
+    assert!(status["oldest"]["unsynced_seconds"].is_null());
+    assert!(status["oldest"]["unpersisted_seconds"].as_f64().is_some_and(|age| age >= 0.0));
     assert_eq!(status["attention"]["count"], 0);
 
     let of = |journal: &str| StatusRequest { journal: journal.into() };

@@ -7,6 +7,7 @@ use crate::table::Table;
 use crate::{Error, output, size};
 use protocol::Journal;
 use serde_json::Value;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,6 +81,8 @@ fn readable(status: &Value) -> String {
     row("bytes held locally", bytes_of(&bytes["local"]));
     row("bytes not synced", bytes_of(&bytes["unsynced"]));
     row("bytes not in a store", bytes_of(&bytes["unpersisted"]));
+    row("oldest byte not synced", age_of(&status["oldest"]["unsynced_seconds"]));
+    row("oldest byte not in a store", age_of(&status["oldest"]["unpersisted_seconds"]));
     row("bytes kept by open files", bytes_of(&status["open_for_passthrough"]["local_bytes"]));
     row("open journals given up", shown(&status["open_for_passthrough"]["revoked"]));
     let unfinished = &status["unfinished_appends"];
@@ -148,6 +151,15 @@ fn attention(attention: &Value) -> String {
 /// A text without its quotes, anything else as JSON.
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Seconds, as people write them.
+fn age_of(value: &Value) -> String {
+    match value.as_f64() {
+        // Whole seconds: what is younger is no matter.
+        Some(seconds) => protocol::duration::format(Duration::from_secs(seconds as u64)),
+        None => "-".to_owned(),
+    }
 }
 
 fn bytes_of(value: &Value) -> String {

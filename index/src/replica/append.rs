@@ -147,6 +147,7 @@ impl Turn {
         append.registers = entry
             .registers
             .map(|registers| record::Registers { encoded: crate::registers::encode(&registers) });
+        replica.shared.unsynced.note(append.time_us);
         replica.commit(append, span, memory, staged, entry.is_disk)
     }
 }

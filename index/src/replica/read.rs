@@ -159,6 +159,16 @@ impl Replica {
         closed + local(Span::between(state.ledger.spool.begin, state.ledger.head))
     }
 
+    /// When the oldest of those bytes was appended, in microseconds since the epoch: that of the
+    /// first append of its span.
+    pub fn unpersisted_since_us(&self) -> Option<u64> {
+        let state = self.state();
+        let closed = state.ledger.closed.iter().filter(|closed| closed.persisted.is_none());
+        let spool = &state.ledger.spool;
+        let spool = (!state.ledger.spool_is_empty()).then_some(spool.first_append_us);
+        closed.map(|closed| closed.first_append_us).chain(spool).min()
+    }
+
     /// A store has the span `begin..end` durably, and its sum was confirmed.
     pub fn persisted_as(&self, stored: crate::record::Persisted) -> Result<Position, Error> {
         let mut state = self.state();

@@ -62,9 +62,11 @@ pub(crate) async fn run(broker: Broker) {
         }
         let shared = broker.shared.clone();
         let served = broker.all_served();
+        let stores_work = broker.stores().health().iter().all(|store| store.failures == 0);
         let round = move || -> Result<(), Error> {
             let (data, unfreed) = (&shared.data, &shared.unfreed);
-            evict(data, &served, unfreed)?;
+            let to_come = if stores_work { unlisted_len(&served) } else { 0 };
+            evict(data, &served, unfreed, to_come)?;
             let needs_loans = needs_loans(data, &served, unfreed)?;
             shared.revocations.round(data, &served, needs_loans);
             Ok(())
@@ -82,8 +84,21 @@ pub(crate) async fn run(broker: Broker) {
     }
 }
 
-/// Frees what is over the bounds, as far as stores have it. Blocks.
-fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<(), Error> {
+/// Bytes that were stored, of journals whose stores are still to be listed, as after a start: they
+/// can be freed once a listing has them.
+fn unlisted_len(served: &[Arc<Served>]) -> u64 {
+    let unlisted = served.iter().filter(|served| !served.stored().is_listed());
+    unlisted.flat_map(|served| served.replica().evictable()).map(|span| span.len()).sum()
+}
+
+/// Frees what is over the bounds, as far as stores have it. The budget is full when neither that
+/// nor what is `to_come` makes room. Blocks.
+fn evict(
+    data: &DataDir,
+    served: &[Arc<Served>],
+    unfreed: &Unfreed,
+    to_come: u64,
+) -> Result<(), Error> {
     unfreed.free()?;
     let (over, needed) = needed(data, unfreed)?;
     let mut found = 0;
@@ -100,7 +115,7 @@ fn evict(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<()
         }
     }
     // What was appended meanwhile is the next round's: only what can't be freed is a full budget.
-    let over = over.saturating_sub(found);
+    let over = over.saturating_sub(found).saturating_sub(to_come);
     if data.set_over_budget(over > 0) != (over > 0) {
         match over {
             0 => tracing::info!("appends go on: local bytes are within the budget again"),

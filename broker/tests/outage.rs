@@ -6,7 +6,7 @@ mod world;
 use broker::{Served, Terms};
 use bytes::Bytes;
 use client::Journals;
-use index::disk::ForgetfulDisk;
+use index::disk::{Crash, ForgetfulDisk};
 use index::store::Store;
 use index::store::faulty::{FaultyStore, Manner, Operation};
 use object_store::memory::InMemory;
@@ -140,6 +140,35 @@ async fn a_slow_store_holds_no_append() {
     trial.world.append("a/journal", "second").await;
     assert_eq!(served.replica().persisted(), 0.into(), "the put goes on meanwhile");
     trial.persisted(&served).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_budget_of_stored_bytes_refuses_nothing_after_a_start() {
+    const BUDGET: u64 = 1 << 20;
+    let trial = Trial::new().await;
+    let served = trial.create("a/journal").await;
+    let content = "0123456789abcdef".repeat(65_536);
+    trial.world.append("a/journal", &content).await;
+    trial.persisted(&served).await;
+    // It starts again with a budget that these bytes fill, and its store is slow: for a while
+    // nobody knows that the store has them.
+    let store = Store::over(URL, Arc::new(trial.faulty.clone())).expect("a valid URL");
+    trial.faulty.set_delay(Duration::from_secs(10));
+    let (disk, files) = (trial.world.disk.crash(Crash::Kill), trial.world.files.clone());
+    let world = World::on(disk, files, |config| {
+        config.stores = vec![store];
+        config.space.local_budget = Some(BUDGET);
+    });
+    let world = world.await;
+    world.append("a/journal", "more").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let served = world.broker.served(&journal("a/journal")).expect("it is there");
+    assert_eq!(served.stat().fragments, 0, "the store is slow");
+    assert!(served.replica().local_len() > BUDGET);
+    assert!(!world.broker.is_over_budget());
+    world.append("a/journal", "more").await;
+    // Listed, they go.
+    until("the budget is kept", || async { served.replica().local_len() < BUDGET }).await;
 }
 
 #[tokio::test(start_paused = true)]

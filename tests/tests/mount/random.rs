@@ -10,10 +10,15 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, Result, pread, pwrite};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use tests::daemon;
+use tests::patience::until;
 use tests::world::{Second, Up, journals};
 
 const SEEDS: u64 = 100;
 const OPERATIONS: usize = 100;
+
+/// What may wait for the store when a seed begins.
+const UNSTORED_MAX: u64 = 8 << 20;
 
 /// A broker with two mounts, and one more through which appends come from elsewhere.
 struct Mounts {
@@ -28,7 +33,7 @@ struct Mounts {
 
 impl Mounts {
     fn start() -> Mounts {
-        let up = Up::with(&["--allow-delete", "--local-budget", "16MiB"]);
+        let up = Up::with(&["--allow-delete", "--local-budget", "32MiB"]);
         let template = "{prefix: local/, refuse: ['*.tmp'], replication: 1, fragment: {length: \
                         3000, compression_codec: GZIP, stores: ['file:///'], refresh_interval: \
                         1s}}\n";
@@ -40,8 +45,18 @@ impl Mounts {
         Mounts { up, second, elsewhere, restarts: 0, directory: String::new(), open }
     }
 
-    /// Forgets the last seed's files, and makes a directory for those of the next.
+    /// Bytes that no store has.
+    fn unstored(&self) -> u64 {
+        let status = ["status", "-o", "json", "--broker.address", &self.up.url()];
+        let text = daemon::run(&status).ok().text();
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap();
+        status["bytes"]["unpersisted"].as_u64().unwrap()
+    }
+
+    /// Forgets the last seed's files, and makes a directory for those of the next, once there is
+    /// room in the budget for what a seed writes: the disk may be slower than the seeds.
     fn begin(&mut self, seed: u64) {
+        until("most is stored", || self.unstored() < UNSTORED_MAX);
         self.open = Default::default();
         self.directory = format!("seed-{seed}");
         for root in [self.root(0), self.root(1), self.elsewhere.file(&self.directory)] {

@@ -7,7 +7,6 @@ mod fragments;
 mod specs;
 mod text;
 
-pub(crate) use specs::Reasons;
 pub(crate) use text::SpecText;
 
 use crate::directories::entry;
@@ -51,13 +50,10 @@ impl Filesystem {
             return Ok(Vec::new());
         }
         let mut found = BTreeMap::new();
-        let full = format!("{}{}", self.options.prefix, names::below(path));
+        let full = self.full_below(path);
         for stat in self.journals_below(path).await? {
             let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
-            let (component, is_nested) = match rest.split_once('/') {
-                Some((component, _)) => (component, true),
-                None => (rest, false),
-            };
+            let (component, is_nested) = names::first(rest);
             let Some(mut name) = names::decode(component) else { continue };
             let place = names::join(path, component);
             if subject == Subject::Specs && !is_nested {

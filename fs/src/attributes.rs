@@ -2,6 +2,7 @@
 
 use crate::nodes::{Node, Role, Side};
 use crate::shown::Shown;
+use crate::write::must_be_at;
 use crate::{Attr, Error, Filesystem, NodeId, Wait};
 use client::Stat;
 use protocol::Offset;
@@ -45,11 +46,7 @@ impl Filesystem {
             Role::Placeholder(..) => 0,
             Role::Journal(shown, _) => self.stat(&shown).await?.head.as_u64(),
         };
-        match size.cmp(&head) {
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => Err(Error::Unchangeable),
-            std::cmp::Ordering::Greater => Err(Error::BeyondHead { offset: size }),
-        }
+        must_be_at(size, head)
     }
 
     /// The attributes of a node, with a size that is fit to be told.

@@ -103,7 +103,7 @@ impl Filesystem {
                 Ok(appended) => {
                     tracing::debug!(%journal, span = %appended.span, "committed after its close");
                     if manner == Manner::Whole {
-                        staging.tell(format!("{journal} {} committed", appended.span));
+                        staging.outcomes.tell(format!("{journal} {} committed", appended.span));
                     }
                     return draft.discard();
                 }
@@ -178,5 +178,5 @@ pub(crate) fn aside(staging: &Staging, draft: Draft, why: &str) {
 
 fn report(staging: &Staging, outcome: String) {
     tracing::error!("{outcome}");
-    staging.tell(outcome);
+    staging.outcomes.tell(outcome);
 }

@@ -32,7 +32,7 @@ impl Filesystem {
             Ok(shown) => shown,
             Err(error) => {
                 if !draft.is_sealed() {
-                    draft.unseal();
+                    draft.revert();
                 }
                 return Err(error);
             }
@@ -82,7 +82,7 @@ impl Filesystem {
             }
             Err(error) => {
                 if !may_have_happened(&error) {
-                    draft.unseal();
+                    draft.revert();
                 }
                 Err(crate::write::refused_append(error, None))
             }

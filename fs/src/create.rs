@@ -26,16 +26,25 @@ impl Filesystem {
                 fs.may_open(&node, flags).await?;
                 let pen = fs.pen(&node.role(), flags)?;
                 fs.arrived(&node, caller);
-                Ok(fs.handles.add(Handle::new(node, Kept::File).with(pen)))
+                Ok(Handle::new(node, Kept::File).with(pen))
             };
-            match opening.await {
-                Ok(handle) => Ok((entry, handle)),
-                Err(error) => {
-                    fs.nodes.forget(entry.node, 1);
-                    Err(error)
-                }
-            }
+            fs.open_entered(entry, opening).await
         })
+    }
+
+    /// Has what was looked up for the kernel opened; where that fails the kernel hears of neither.
+    pub(crate) async fn open_entered(
+        &self,
+        entry: Entry,
+        opening: impl Future<Output = Result<Handle, Error>>,
+    ) -> Result<(Entry, HandleId), Error> {
+        match opening.await {
+            Ok(handle) => Ok((entry, self.handles.add(handle))),
+            Err(error) => {
+                self.forget(entry.node, 1);
+                Err(error)
+            }
+        }
     }
 
     /// Makes a file that is not there.

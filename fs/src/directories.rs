@@ -92,7 +92,7 @@ impl Filesystem {
     }
 
     pub(crate) async fn journals_below(&self, path: &str) -> Result<Vec<Stat>, Error> {
-        let prefix = format!("{}{}", self.options.prefix, names::below(path));
+        let prefix = self.full_below(path);
         let ask = || self.journals.list(&prefix);
         Ok(crate::patience::patiently(self.options.write_timeout, ask).await?)
     }
@@ -166,7 +166,7 @@ impl Filesystem {
     async fn children(&self, view: View, path: &str) -> Result<Vec<DirEntry>, Error> {
         let below = names::below(path);
         let mut found = BTreeMap::new();
-        let full = format!("{}{below}", self.options.prefix);
+        let full = self.full_below(path);
         let census = self.current_census();
         for stat in self.journals_below(path).await? {
             let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
@@ -210,10 +210,7 @@ impl Filesystem {
         rest: &str,
         inode: u64,
     ) {
-        let (component, is_directory) = match rest.split_once('/') {
-            Some((component, _)) => (component, true),
-            None => (rest, false),
-        };
+        let (component, is_directory) = names::first(rest);
         // What no file name stands for can't be shown, nor what hides behind our own names.
         let hidden = component == names::OUTER || path.is_empty() && component == names::CONTROL;
         let Some(name) = names::decode(component).filter(|_| !hidden) else { return };

@@ -2,6 +2,7 @@
 
 use crate::nodes::{Node, Role};
 use crate::staging::{self, Held, Manner, Pen};
+use crate::write::must_be_at;
 use crate::{Error, Filesystem};
 use bytes::Bytes;
 use client::Durability;
@@ -113,11 +114,7 @@ impl Filesystem {
             Role::Journal(shown, _) => self.stat(&shown).await?.head,
             _ => Offset::ZERO,
         };
-        match offset.cmp(&head) {
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Less => Err(Error::Unchangeable),
-            std::cmp::Ordering::Greater => Err(Error::BeyondHead { offset: offset.as_u64() }),
-        }
+        must_be_at(offset.as_u64(), head.as_u64())
     }
 
     /// The journal that a node is, or becomes.

@@ -1,15 +1,15 @@
 //! The file system: what its operations share, and the small ones.
 
-use crate::about::Reasons;
 use crate::attr::directory_inode;
 use crate::directories::Directories;
 use crate::handles::{Handles, Kept};
 use crate::handover::Handover;
-use crate::names::control_inode;
+use crate::names::{self, control_inode};
 use crate::nodes::{Node, Nodes, Role};
 use crate::opened::Waiting;
 use crate::pending::Pending;
 use crate::placeholders::Placeholders;
+use crate::recent::Recent;
 use crate::shown::{Gallery, Shown};
 use crate::staging::Staging;
 use crate::watched::Steered;
@@ -54,7 +54,8 @@ pub struct Filesystem {
     pub(crate) revoked: AtomicUsize,
     pub(crate) placeholders: Placeholders,
     pub(crate) directories: Directories,
-    pub(crate) reasons: Reasons,
+    /// Why specs were refused.
+    pub(crate) specs_refused: Recent,
     kernel: OnceLock<Arc<dyn Kernel>>,
     passthrough: AtomicBool,
     /// Where what was written waits until it may be committed.
@@ -100,7 +101,7 @@ impl Filesystem {
             revoked: AtomicUsize::new(0),
             placeholders: Placeholders::default(),
             directories: Directories::default(),
-            reasons: Reasons::default(),
+            specs_refused: Recent::default(),
             kernel: OnceLock::new(),
             staging,
             pending: Pending::none(),
@@ -208,6 +209,11 @@ impl Filesystem {
         })
     }
 
+    /// What the names of all journals in a directory of the tree begin with.
+    pub(crate) fn full_below(&self, path: &str) -> String {
+        format!("{}{}", self.options.prefix, names::below(path))
+    }
+
     /// A journal by name; `None` where there is none.
     pub(crate) async fn find(&self, journal: &Journal) -> Result<Option<Stat>, Error> {
         let ask = || self.journals.stat(journal);
@@ -225,8 +231,7 @@ impl Filesystem {
     }
 
     pub(crate) fn directory_attr(&self, path: &str) -> Attr {
-        let below = format!("{}{}", self.options.prefix, crate::names::below(path));
-        Attr::directory(&self.options, directory_inode(&below))
+        Attr::directory(&self.options, directory_inode(&self.full_below(path)))
     }
 
     pub(crate) fn control_attr(&self, name: &str) -> Attr {

@@ -10,8 +10,9 @@
 //! `write`, `create`, `remove`, `directories`, `attributes` and `growth` are the operations;
 //! `placeholders` are files without a byte. What is not committed at once is in `staging` (line
 //! mode and the whole view: written by `drafting`, committed by `committing` and `closing`) or in a
-//! `queue` (`--async`), and `pending` is what goes on after an answer. `about` has the files that
-//! tell of journals: stored fragments and specs. [`double`] is a `Journals` in memory for tests.
+//! `queue` (`--async`), and `pending` is what goes on after an answer; `recent` keeps the last
+//! lines of what was told too late for an answer. `about` has the files that tell of journals:
+//! stored fragments and specs. [`double`] is a `Journals` in memory for tests.
 
 mod about;
 mod attr;
@@ -42,6 +43,7 @@ mod placeholders;
 mod publish;
 mod queue;
 mod read;
+mod recent;
 mod remove;
 mod revoke;
 mod shown;

@@ -87,6 +87,14 @@ pub(crate) fn below(directory: &str) -> String {
     if directory.is_empty() { String::new() } else { format!("{directory}/") }
 }
 
+/// The first component of a path, and whether more follow it.
+pub(crate) fn first(path: &str) -> (&str, bool) {
+    match path.split_once('/') {
+        Some((component, _)) => (component, true),
+        None => (path, false),
+    }
+}
+
 /// The `st_ino` of a file or directory of `.courant`. The leading `/` keeps it apart from every
 /// journal's name.
 pub(crate) fn control_inode(name: &str) -> u64 {

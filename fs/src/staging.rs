@@ -15,10 +15,10 @@ pub(crate) use header::Manner;
 pub(crate) use pen::{Held, Pen, push};
 
 use crate::Error;
-use crate::limits::{DRAFTS_MAX, OUTCOMES_MAX};
+use crate::limits::DRAFTS_MAX;
 use crate::pending::Pending;
+use crate::recent::Recent;
 use client::disk::{Disk, Lock};
-use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -37,6 +37,8 @@ pub struct Staging {
     left: Mutex<Vec<u64>>,
     /// What was closed and is on its way to its journal: it makes room.
     pub(crate) closing: Pending,
+    /// What became of content that nobody waits for any more.
+    pub(crate) outcomes: Recent,
     _lock: Lock,
 }
 
@@ -46,8 +48,6 @@ struct Table {
     drafts: usize,
     bytes: u64,
     aside: u64,
-    /// What became of content after its program had closed the file, newest last.
-    outcomes: VecDeque<String>,
 }
 
 /// What waits in a staging directory.
@@ -56,7 +56,6 @@ pub(crate) struct Waiting {
     pub bytes: u64,
     pub drafts: usize,
     pub aside: u64,
-    pub outcomes: Vec<String>,
 }
 
 impl std::fmt::Debug for Staging {
@@ -83,8 +82,8 @@ impl Staging {
         let number = left.iter().chain(&set_aside).max().copied().unwrap_or_default();
         let table = Table { number, bytes, aside: aside.len() as u64, ..Table::default() };
         let (table, left) = (Mutex::new(table), Mutex::new(left));
-        let closing = Pending::none();
-        Ok(Staging { disk, bytes_max, table, left, closing, _lock: lock })
+        let (closing, outcomes) = (Pending::none(), Recent::default());
+        Ok(Staging { disk, bytes_max, table, left, closing, outcomes, _lock: lock })
     }
 
     pub(super) fn disk(&self) -> &Arc<dyn Disk> {
@@ -108,21 +107,7 @@ impl Staging {
 
     pub(crate) fn waiting(&self) -> Waiting {
         let table = self.table();
-        Waiting {
-            bytes: table.bytes,
-            drafts: table.drafts,
-            aside: table.aside,
-            outcomes: table.outcomes.iter().cloned().collect(),
-        }
-    }
-
-    /// Remembers what became of content that nobody waits for any more.
-    pub(crate) fn tell(&self, outcome: String) {
-        let mut table = self.table();
-        if table.outcomes.len() == OUTCOMES_MAX {
-            table.outcomes.pop_front();
-        }
-        table.outcomes.push_back(outcome);
+        Waiting { bytes: table.bytes, drafts: table.drafts, aside: table.aside }
     }
 
     /// Moves a draft's file aside; where it is then.

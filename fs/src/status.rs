@@ -28,7 +28,7 @@ impl Filesystem {
             writeln!(text, "{name} {value}").expect("a string takes every byte");
         }
         self.add_staged(&mut text);
-        for reason in self.reasons.all() {
+        for reason in self.specs_refused.all() {
             writeln!(text, "spec-refused {reason}").expect("a string takes every byte");
         }
         self.add_opened(&mut text);
@@ -47,7 +47,7 @@ impl Filesystem {
         for (name, value) in numbers {
             writeln!(text, "{name} {value}").expect("a string takes every byte");
         }
-        for outcome in waiting.outcomes {
+        for outcome in staging.outcomes.all() {
             writeln!(text, "closed {outcome}").expect("a string takes every byte");
         }
     }

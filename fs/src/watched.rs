@@ -114,10 +114,10 @@ impl Filesystem {
 
     /// The journals right in a directory, with their heads.
     async fn journals_in(&self, path: &str) -> Result<Vec<Stat>, Error> {
-        let below = format!("{}{}", self.options.prefix, names::below(path));
+        let below = self.full_below(path);
         let mut journals = self.journals_below(path).await?;
         journals.retain(|stat| {
-            stat.journal.as_str().strip_prefix(&below).is_some_and(|rest| !rest.contains('/'))
+            stat.journal.as_str().strip_prefix(&below).is_some_and(|rest| !names::first(rest).1)
         });
         Ok(journals)
     }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use client::{Append, Appended, Durability, Writer};
 use protocol::Offset;
 use rustix::fs::OFlags;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A write through a handle.
@@ -161,6 +162,15 @@ impl Filesystem {
                 synced => Ok(synced?),
             }
         })
+    }
+}
+
+/// Whether something can be written at `offset` of what ends at `end`.
+pub(crate) fn must_be_at(offset: u64, end: u64) -> Result<(), Error> {
+    match offset.cmp(&end) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(Error::Unchangeable),
+        Ordering::Greater => Err(Error::BeyondHead { offset }),
     }
 }
 

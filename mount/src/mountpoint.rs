@@ -12,6 +12,7 @@ mod probe;
 
 pub use attached::Attached;
 
+use ::fs::names::{CONTROL, STATUS};
 use attached::detach;
 use probe::Daemon;
 use std::fs;
@@ -23,9 +24,6 @@ use table::{Mount, Table};
 
 /// The file system type of a mount of ours, as /proc/self/mountinfo shows it.
 pub const KIND: &str = "fuse.courant";
-
-/// Where a mount tells of itself.
-const STATUS: &str = ".courant/status";
 
 /// What /proc/mounts shows as the source of a mount that says nothing better.
 const SOURCE: &str = "courant";
@@ -135,7 +133,7 @@ pub fn mounts() -> Result<Vec<Mount>, Error> {
 /// What the daemon of the mount at `point` says of it: the text of `.courant/status`. It is asked
 /// by another process and for a few seconds, so that one which is stuck keeps nobody.
 pub fn status(point: &Path) -> Result<String, Error> {
-    let file = point.join(STATUS);
+    let file = point.join(CONTROL).join(STATUS);
     let told = probe::read(&file, ANSWER_LIMIT).map_err(|cause| system("ask", point, cause))?;
     match told {
         Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),

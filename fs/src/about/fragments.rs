@@ -44,8 +44,9 @@ impl Filesystem {
         loop {
             let page = self.stored(&shown, from, FRAGMENTS_AT_ONCE).await?;
             for fragment in &page {
-                let attr = self.fragment_attr(fragment);
-                found.insert(content_name(fragment).into_bytes(), entry(Vec::new(), attr));
+                let name = content_name(fragment);
+                let attr = self.attr_of_fragment(fragment, &name);
+                found.insert(name.into_bytes(), entry(Vec::new(), attr));
             }
             match page.last() {
                 Some(last) if page.len() == FRAGMENTS_AT_ONCE => from = last.begin().plus(1),
@@ -55,8 +56,11 @@ impl Filesystem {
     }
 
     pub(crate) fn fragment_attr(&self, fragment: &Fragment) -> Attr {
-        let name = content_name(fragment);
-        let place = Subject::Fragments.place(&names::join(fragment.journal.as_str(), &name));
+        self.attr_of_fragment(fragment, &content_name(fragment))
+    }
+
+    fn attr_of_fragment(&self, fragment: &Fragment, name: &str) -> Attr {
+        let place = Subject::Fragments.place(&names::join(fragment.journal.as_str(), name));
         let attr = Attr::file(&self.options, names::control_inode(&place), false);
         let stored = Duration::from_secs(fragment.mod_time.max(0).unsigned_abs());
         Attr { size: fragment.span.len(), modified: UNIX_EPOCH + stored, ..attr }

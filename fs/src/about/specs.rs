@@ -6,7 +6,6 @@
 
 use super::SpecText;
 use crate::handles::{Handle, HandleId, Kept};
-use crate::limits::OUTCOMES_MAX;
 use crate::nodes::{Node, Role, Subject};
 use crate::patience::patiently;
 use crate::{Attr, Entry, Error, Filesystem, names};
@@ -15,27 +14,7 @@ use protocol::request::{Change, Expect};
 use protocol::response::ListedJournal;
 use protocol::{JournalSpec, Suspend};
 use rustix::fs::OFlags;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
-
-/// Why specs were refused, the last ones.
-#[derive(Debug, Default)]
-pub(crate) struct Reasons(Mutex<VecDeque<String>>);
-
-impl Reasons {
-    fn tell(&self, reason: String) {
-        let mut reasons = self.0.lock().expect("no holder panics");
-        if reasons.len() == OUTCOMES_MAX {
-            reasons.pop_front();
-        }
-        reasons.push_back(reason);
-    }
-
-    /// One line each, the oldest first.
-    pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().expect("no holder panics").iter().cloned().collect()
-    }
-}
+use std::sync::Arc;
 
 impl Filesystem {
     /// The spec of a name in a directory, if it is there.
@@ -66,13 +45,7 @@ impl Filesystem {
             let node = self.node(entry.node)?;
             self.open_spec(node, &path, flags).await
         };
-        match opening.await {
-            Ok(handle) => Ok((entry, self.handles.add(handle))),
-            Err(error) => {
-                self.forget(entry.node, 1);
-                Err(error)
-            }
-        }
+        self.open_entered(entry, opening).await
     }
 
     /// A handle on a spec: on its text as it is, or on what is to be written in its place.
@@ -158,7 +131,7 @@ impl Filesystem {
                 reason += ": begin with what the file has, of which the revision is a part";
             }
             tracing::warn!("the spec of {reason}");
-            self.reasons.tell(reason);
+            self.specs_refused.tell(reason);
         })
     }
 

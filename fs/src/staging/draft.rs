@@ -176,12 +176,12 @@ impl Draft {
         self.header.is_sealed = true;
         self.write_header().inspect_err(|_| {
             self.header = old;
-            self.unseal();
+            self.revert();
         })
     }
 
     /// The append did not happen: what was acknowledged waits again.
-    pub fn unseal(&mut self) {
+    pub fn revert(&mut self) {
         self.header.is_sealed = false;
         self.give_back_down_to(self.kept.len);
         self.header.mark = self.kept;

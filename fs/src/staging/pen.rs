@@ -3,6 +3,7 @@
 use super::{Draft, Manner, Staging};
 use crate::Error;
 use crate::limits::STAGED_PER_HANDLE_MAX;
+use crate::write::must_be_at;
 use bytes::Bytes;
 use protocol::Journal;
 use std::sync::Arc;
@@ -48,11 +49,7 @@ impl Pen {
 
     /// Whether a write that the kernel believes at `offset` goes on where the last one ended.
     pub fn goes_on_at(&self, offset: u64) -> Result<(), Error> {
-        match self.position {
-            Some(position) if offset < position => Err(Error::Unchangeable),
-            Some(position) if offset > position => Err(Error::BeyondHead { offset }),
-            _ => Ok(()),
-        }
+        self.position.map_or(Ok(()), |position| must_be_at(offset, position))
     }
 
     /// Keeps room for content, for a journal that may not be there yet: for all of it, or none.

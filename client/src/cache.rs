@@ -117,6 +117,21 @@ impl Journals for Cached {
         })
     }
 
+    /// Not even small growth is fetched here: what is lent is kept at its head by others.
+    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
+        Box::pin(async move {
+            let stats = self.shared.inner.stats(journals).await?;
+            for stat in &stats {
+                self.shared.mirrors.learn(stat);
+            }
+            Ok(stats)
+        })
+    }
+
+    fn answers_many_at_once(&self) -> bool {
+        self.shared.inner.answers_many_at_once()
+    }
+
     fn append(&self, append: Append) -> Wait<'_, Appended> {
         Box::pin(async move {
             let appended = self.shared.inner.append(append.clone()).await?;

@@ -2,7 +2,7 @@
 //! aside for people to look at, and `.courant/status` tells which.
 
 use crate::limits::{CLOSING_PAUSE_MAX, TAKEN_UP_AT_ONCE};
-use crate::nodes::Node;
+use crate::nodes::{Node, Role};
 use crate::patience::patiently;
 use crate::staging::{Draft, Manner, Staging};
 use crate::{Error, Filesystem, HandleId, Wait};
@@ -22,6 +22,9 @@ impl Filesystem {
     /// `.courant/status`.
     pub fn release(self: &Arc<Self>, handle: HandleId) -> Option<Wait<()>> {
         let handle = self.handles.remove(handle)?;
+        if let Role::Journal(shown, _) = handle.node.role() {
+            self.foresight.disturb(shown.journal());
+        }
         let pen = handle.pen.clone()?;
         let is_idle = pen.try_lock().is_ok_and(|mut pen| pen.waiting().is_none());
         let staging = self.staging.clone().filter(|_| !is_idle)?;

@@ -23,7 +23,7 @@ impl Filesystem {
             let entry = fs.make(parent, &name, flags.contains(OFlags::EXCL)).await?;
             let opening = async {
                 let node = fs.node(entry.node)?;
-                fs.may_open(&node, flags).await?;
+                fs.may_open(&node, flags, caller).await?;
                 let pen = fs.pen(&node.role(), flags)?;
                 fs.arrived(&node, caller);
                 Ok(Handle::new(node, Kept::File).with(pen))

@@ -168,9 +168,15 @@ impl Filesystem {
         let mut found = BTreeMap::new();
         let full = self.full_below(path);
         let census = self.current_census();
-        for stat in self.journals_below(path).await? {
+        let journals = self.journals_below(path).await?;
+        for stat in &journals {
             let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
             self.add_child(&mut found, view, path, rest, stat.life.inode());
+        }
+        if self.journals.answers_many_at_once() {
+            let mut journals: Vec<_> = journals.into_iter().map(|stat| stat.journal).collect();
+            journals.retain(|journal| names::is_right_in(journal.as_str(), &full));
+            self.foresight.listed(journals);
         }
         self.learn_children(path, census, &found);
         if view.is_writable() {

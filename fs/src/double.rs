@@ -34,6 +34,7 @@ pub struct Double {
     /// How long each append waits for its journal's rate.
     rate_wait: Mutex<Duration>,
     knows_writers: bool,
+    is_far: bool,
     lists: AtomicUsize,
     stats: AtomicUsize,
 }
@@ -65,6 +66,7 @@ impl Double {
             failures: Mutex::default(),
             rate_wait: Mutex::default(),
             knows_writers: true,
+            is_far: false,
             lists: AtomicUsize::new(0),
             stats: AtomicUsize::new(0),
         }
@@ -73,6 +75,11 @@ impl Double {
     /// Journals of a broker that knows no writers, as Gazette's.
     pub fn without_writers() -> Self {
         Double { knows_writers: false, ..Self::new() }
+    }
+
+    /// Journals that are many round trips away: it is worth asking for many at once.
+    pub fn far() -> Self {
+        Double { is_far: true, ..Self::new() }
     }
 
     /// The next request fails so. An append is applied first, as if its answer had been lost.
@@ -144,7 +151,7 @@ impl Double {
         self.table().journals.get(journal).map(|kept| kept.bytes.clone())
     }
 
-    /// How many lists were asked for, and how many journals one by one.
+    /// How many lists were asked for, and how often journals were, one or some.
     pub fn asked(&self) -> (usize, usize) {
         (self.lists.load(Ordering::Relaxed), self.stats.load(Ordering::Relaxed))
     }
@@ -281,6 +288,25 @@ impl Journals for Double {
     fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
         self.stats.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move { Ok(self.table().of(journal)?.stat(journal)) })
+    }
+
+    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
+        self.stats.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            // As one that is told at another time than it is asked for.
+            let stats = {
+                let table = self.table();
+                let kept = |journal| table.of(journal).map(|kept| kept.stat(journal));
+                journals.iter().filter_map(|journal| kept(journal).ok()).collect()
+            };
+            tokio::task::yield_now().await;
+            self.failure()?;
+            Ok(stats)
+        })
+    }
+
+    fn answers_many_at_once(&self) -> bool {
+        self.is_far
     }
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {

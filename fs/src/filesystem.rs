@@ -2,6 +2,7 @@
 
 use crate::attr::directory_inode;
 use crate::directories::Directories;
+use crate::foresight::Foresight;
 use crate::handles::{Handles, Kept};
 use crate::handover::Handover;
 use crate::names::{self, control_inode};
@@ -54,6 +55,7 @@ pub struct Filesystem {
     pub(crate) revoked: AtomicUsize,
     pub(crate) placeholders: Placeholders,
     pub(crate) directories: Directories,
+    pub(crate) foresight: Foresight,
     /// Why specs were refused.
     pub(crate) specs_refused: Recent,
     kernel: OnceLock<Arc<dyn Kernel>>,
@@ -101,6 +103,7 @@ impl Filesystem {
             revoked: AtomicUsize::new(0),
             placeholders: Placeholders::default(),
             directories: Directories::default(),
+            foresight: Foresight::default(),
             specs_refused: Recent::default(),
             kernel: OnceLock::new(),
             staging,

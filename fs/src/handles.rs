@@ -1,8 +1,8 @@
 //! Open files and directories.
 
 use crate::about::SpecText;
-use crate::nodes::Node;
-use crate::shown::Lent;
+use crate::nodes::{Node, Role};
+use crate::shown::{Lent, Open};
 use crate::staging::Pen;
 use crate::{Error, Kind, NodeId};
 use bytes::Bytes;
@@ -68,12 +68,17 @@ pub(crate) struct Handle {
     pub(crate) failed: Arc<OnceLock<Error>>,
     /// Where the last read ended; `poll` carries no position of its own.
     position: AtomicU64,
+    _open: Option<Open>,
 }
 
 impl Handle {
     pub(crate) fn new(node: Arc<Node>, kept: Kept) -> Self {
         let position = AtomicU64::new(0);
-        Handle { node, kept, pen: None, failed: Arc::default(), position }
+        let _open = match node.role() {
+            Role::Journal(shown, _) => Some(Open::new(shown)),
+            _ => None,
+        };
+        Handle { node, kept, pen: None, failed: Arc::default(), position, _open }
     }
 
     pub(crate) fn with(self, pen: Option<Pen>) -> Self {

@@ -8,11 +8,12 @@
 //! The rooms: [`names`](mod@names) turns file names to journal names and back; `nodes` holds what
 //! the kernel looked up; `shown` is a journal as this mount shows it; `lookup`, `open`, `read`,
 //! `write`, `create`, `remove`, `directories`, `attributes` and `growth` are the operations;
-//! `placeholders` are files without a byte. What is not committed at once is in `staging` (line
-//! mode and the whole view: written by `drafting`, committed by `committing` and `closing`) or in a
-//! `queue` (`--async`), and `pending` is what goes on after an answer; `recent` keeps the last
-//! lines of what was told too late for an answer. `about` has the files that tell of journals:
-//! stored fragments and specs. [`double`] is a `Journals` in memory for tests.
+//! `foresight` asks for many at once; `placeholders` are files without a byte. What is not
+//! committed at once is in `staging` (line mode and the whole view: written by `drafting`,
+//! committed by `committing` and `closing`) or in a `queue` (`--async`), and `pending` is what goes
+//! on after an answer; `recent` keeps the last lines of what was told too late for an answer.
+//! `about` has the files that tell of journals: stored fragments and specs. [`double`] is a
+//! `Journals` in memory for tests.
 
 mod about;
 mod attr;
@@ -25,6 +26,7 @@ pub mod double;
 mod drafting;
 mod error;
 mod filesystem;
+mod foresight;
 mod growth;
 mod handles;
 mod handover;

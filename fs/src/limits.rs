@@ -33,6 +33,28 @@ pub const STAGED_MAX: u64 = 8 << 30;
 /// thousand.
 pub const DRAFTS_MAX: usize = 1_024;
 
+/// Look-ups in the order of a listing that make a run, whose next ones are asked for together. A
+/// glob of a shell opens what it looks up, and two files may be looked up by chance.
+pub const RUN_MIN: usize = 3;
+
+/// Journals whose state is asked for together: the request costs little more than that of one, and
+/// `ls -l` is through with them in some 4 ms.
+pub const FORESEEN_AT_ONCE: usize = 32;
+
+/// How long the state of a journal that was asked for so may be told: a little more than walking
+/// through [`FORESEEN_AT_ONCE`] takes. Who is slower asks again.
+pub const FORESEEN_AGE: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Listings of directories that are remembered for the look-ups that follow them: `find` and `du`
+/// have as many open as they are deep.
+pub const LISTINGS_MAX: usize = 16;
+
+/// Journals in all those listings together: some 10 MB of names. A longer one is not remembered.
+pub const LISTED_MAX: usize = 131_072;
+
+/// Threads whose runs are remembered; that which began first goes first.
+pub const RUNS_MAX: usize = 64;
+
 /// Ends of appends after a close that `.courant/status` remembers: one screen.
 pub const OUTCOMES_MAX: usize = 32;
 

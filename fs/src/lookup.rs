@@ -1,5 +1,6 @@
 //! Finding what a name in a directory stands for.
 
+use crate::foresight::Ahead;
 use crate::nodes::{Role, Side, Subject, View};
 use crate::shown::Shown;
 use crate::{Attr, Caller, Error, Filesystem, NodeId, Wait, names};
@@ -98,7 +99,7 @@ impl Filesystem {
         if self.is_directory_surely(&path) {
             return Ok((Role::Directory(view, path), None));
         }
-        if let Some((shown, stat)) = self.find_shown(&path).await? {
+        if let Some((shown, stat)) = self.find_on_a_run(&path, caller).await? {
             // A journal that others nest in shows as their directory.
             if self.is_directory(&path, true).await? {
                 return Ok((Role::Directory(view, path), None));
@@ -122,6 +123,35 @@ impl Filesystem {
         let Some(stat) = self.find(&journal).await? else { return Ok(None) };
         self.placeholders.settle(name);
         Ok(Some((self.gallery.show(&journal, stat.life), stat)))
+    }
+
+    /// As `find_shown`, for a look-up. Where the caller looks up one journal of a directory after
+    /// another, its next ones are asked for with this one.
+    async fn find_on_a_run(
+        &self,
+        name: &str,
+        caller: Caller,
+    ) -> Result<Option<(Arc<Shown>, Stat)>, Error> {
+        let Ok(journal) = self.journal(name) else { return Ok(None) };
+        let found = match self.foresight.look_up(caller.thread, &journal) {
+            Ahead::Nothing => None,
+            Ahead::Foreseen(stat) => Some(*stat),
+            Ahead::Ask(journals) => {
+                let asking = self.journals.stats(&journals);
+                // Whatever goes wrong, asking for one alone says what.
+                let stats = asking.await.unwrap_or_default();
+                self.foresight.learn(caller.thread, &stats);
+                stats.into_iter().find(|stat| stat.journal == journal)
+            }
+        };
+        if let Some(stat) = found {
+            let shown = self.gallery.show(&journal, stat.life);
+            if self.may_tell(&shown, &stat) {
+                self.placeholders.settle(name);
+                return Ok(Some((shown, stat)));
+            }
+        }
+        self.find_shown(name).await
     }
 
     /// Which node of a journal a caller gets: the one that the kernel reads itself, where the

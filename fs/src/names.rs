@@ -95,6 +95,11 @@ pub(crate) fn first(path: &str) -> (&str, bool) {
     }
 }
 
+/// Whether a full name is that of a file right in the directory whose names begin with `full`.
+pub(crate) fn is_right_in(journal: &str, full: &str) -> bool {
+    journal.strip_prefix(full).is_some_and(|rest| !rest.is_empty() && !first(rest).1)
+}
+
 /// The `st_ino` of a file or directory of `.courant`. The leading `/` keeps it apart from every
 /// journal's name.
 pub(crate) fn control_inode(name: &str) -> u64 {

@@ -16,7 +16,7 @@ impl Filesystem {
         let fs = self.clone();
         Box::pin(async move {
             let node = fs.node(node)?;
-            match fs.may_open(&node, flags).await? {
+            match fs.may_open(&node, flags, caller).await? {
                 Role::Journal(shown, Side::Passthrough) => {
                     fs.open_passthrough(&node, &shown, flags, caller)
                 }
@@ -49,7 +49,12 @@ impl Filesystem {
     }
 
     /// What the node is, if it may be opened so. A file that is not empty is never truncated.
-    pub(crate) async fn may_open(&self, node: &Node, flags: OFlags) -> Result<Role, Error> {
+    pub(crate) async fn may_open(
+        &self,
+        node: &Node,
+        flags: OFlags,
+        caller: Caller,
+    ) -> Result<Role, Error> {
         let role = self.role(node).await?;
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
         let truncates = flags.contains(OFlags::TRUNC);
@@ -72,6 +77,7 @@ impl Filesystem {
             }
             Role::Placeholder(..) => {}
             Role::Journal(shown, _) => {
+                self.foresight.opened(caller.thread, shown.journal());
                 let stat = self.stat(shown).await?;
                 if (writes || truncates) && (self.options.read_only || !stat.may_write) {
                     return Err(Error::ReadOnly);

@@ -24,7 +24,9 @@ impl Filesystem {
                 return Err(Error::Unchangeable);
             }
             let ask = || fs.journals.purge(shown.journal());
-            Ok(patiently(fs.options.write_timeout, ask).await?)
+            patiently(fs.options.write_timeout, ask).await?;
+            fs.foresight.disturb(shown.journal());
+            Ok(())
         })
     }
 

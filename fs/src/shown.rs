@@ -7,7 +7,7 @@ use protocol::{Journal, Life, Offset};
 use rustix::fs::fstat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// A mirror that was lent.
@@ -40,11 +40,29 @@ pub(crate) struct Shown {
     lent: Mutex<Option<Weak<Lent>>>,
     /// That of the passthrough node.
     pub(crate) generation: Generation,
+    /// Open handles of its nodes.
+    opened: AtomicUsize,
 }
 
 impl std::fmt::Debug for Shown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shown").field("journal", &self.journal).field("life", &self.life).finish()
+    }
+}
+
+/// That a journal is open, as long as it lives.
+pub(crate) struct Open(Arc<Shown>);
+
+impl Open {
+    pub(crate) fn new(shown: Arc<Shown>) -> Self {
+        shown.opened.fetch_add(1, Ordering::SeqCst);
+        Open(shown)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.opened.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -61,6 +79,7 @@ impl Shown {
             queue: Queue::default(),
             lent: Mutex::default(),
             generation: Generation::default(),
+            opened: AtomicUsize::new(0),
         }
     }
 
@@ -109,6 +128,10 @@ impl Shown {
     /// The head that attributes told last.
     pub(crate) fn head_shown(&self) -> Offset {
         Offset::try_from(self.shown_head.load(Ordering::Relaxed)).expect("it was an offset")
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.opened.load(Ordering::SeqCst) > 0
     }
 
     /// The mirror to open another handle on: the one that open handles have, if it is the same

@@ -116,9 +116,7 @@ impl Filesystem {
     async fn journals_in(&self, path: &str) -> Result<Vec<Stat>, Error> {
         let below = self.full_below(path);
         let mut journals = self.journals_below(path).await?;
-        journals.retain(|stat| {
-            stat.journal.as_str().strip_prefix(&below).is_some_and(|rest| !names::first(rest).1)
-        });
+        journals.retain(|stat| names::is_right_in(stat.journal.as_str(), &below));
         Ok(journals)
     }
 

@@ -134,6 +134,7 @@ impl Filesystem {
 
     /// The answer raises the size that the kernel believes in, so it waits like any other.
     pub(crate) async fn acknowledge(&self, shown: &Shown, appended: Appended) -> Result<(), Error> {
+        self.foresight.disturb(shown.journal());
         if appended.life != shown.life() {
             return Err(Error::Stale);
         }

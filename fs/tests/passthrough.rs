@@ -71,7 +71,10 @@ async fn both_nodes_are_one_file() {
     let unknown = Caller { thread: 0 };
     assert_eq!(world.find_as("a.log", unknown).await.unwrap().node, direct.node);
 
-    let attrs = (world.fs.getattr(passthrough.node).await, world.fs.getattr(direct.node).await);
+    let attrs = (
+        world.fs.getattr(passthrough.node, Caller::default()).await,
+        world.fs.getattr(direct.node, Caller::default()).await,
+    );
     assert_eq!(attrs.0.unwrap(), attrs.1.unwrap());
     let handle = world.fs.open(direct.node, OFlags::RDWR, SELF).await.unwrap().handle;
     // Case: having arrived, the thread is not sent on.

@@ -245,7 +245,7 @@ async fn a_walk_asks_for_each_file_once_at_its_look_up_and_once_for_its_attribut
     for name in &names {
         let entry = world.fs.lookup(directory, name.as_bytes(), world::SELF).await.unwrap();
         assert_eq!(entry.attr.size, 1);
-        world.fs.getattr(entry.node).await.unwrap();
+        world.fs.getattr(entry.node, world::SELF).await.unwrap();
     }
     assert_eq!(names.len(), COUNT);
     assert_eq!(world.double.asked(), (lists, stats + 2 * COUNT));

@@ -108,7 +108,7 @@ impl fuser::Filesystem for Adapter {
         reply: ReplyAttr,
     ) {
         let (node, thread) = (NodeId(node.0), request.pid());
-        let getting = self.fs.getattr(node);
+        let getting = self.fs.getattr(node, caller(request));
         // One with a handle comes from lseek(SEEK_END), under the inode lock: holding it would stop
         // every writer of the file.
         if handle.is_some() {

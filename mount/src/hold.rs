@@ -9,7 +9,7 @@ use crate::askers::Askers;
 use crate::proc::Follower;
 use crate::watch::{Until, Watches};
 use bytes::Bytes;
-use fs::{Attr, Error, Filesystem, Followed, NodeId, Wait};
+use fs::{Attr, Caller, Error, Filesystem, Followed, NodeId, Wait};
 use futures::future::select_all;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -83,7 +83,7 @@ impl Holds {
             return Ok(attr);
         }
         self.wait(thread, &follower, &set).await;
-        let fresh = self.fs.getattr(node).await?;
+        let fresh = self.fs.getattr(node, Caller::default()).await?;
         self.askers().tell(thread, fresh.inode, fresh.size);
         Ok(fresh)
     }

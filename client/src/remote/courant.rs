@@ -25,13 +25,18 @@ pub(crate) async fn list(door: &Door, prefix: &str) -> Result<Vec<Stat>, Error> 
 }
 
 /// The journals of these names that exist, by name.
-pub(crate) async fn stats(door: &Door, journals: Vec<String>) -> Result<Vec<Stat>, Error> {
+pub(crate) async fn stats(door: &Door, journals: &[Journal]) -> Result<Vec<Stat>, Error> {
+    if journals.is_empty() {
+        // A request of no names is one of all.
+        return Ok(Vec::new());
+    }
+    let journals = journals.iter().map(Journal::to_string).collect();
     let request = HeadsRequest { journals, ..Default::default() };
     door.heads(request).await?.heads.into_iter().map(stat).collect()
 }
 
 pub(crate) async fn one(door: &Door, journal: &Journal) -> Result<Stat, Error> {
-    let found = stats(door, vec![journal.to_string()]).await?;
+    let found = stats(door, std::slice::from_ref(journal)).await?;
     found.into_iter().next().ok_or_else(|| Error::NotFound(journal.clone()))
 }
 

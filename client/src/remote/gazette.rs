@@ -48,7 +48,24 @@ pub(crate) async fn list_whole(door: &Door, selector: Selector) -> Result<ListRe
 }
 
 pub(crate) async fn list(door: &Door, prefix: &str) -> Result<Vec<Stat>, Error> {
-    let listed = list_specs(door, under(prefix)?).await?;
+    list_selected(door, under(prefix)?).await
+}
+
+/// The journals of these names that exist, by name.
+pub(crate) async fn stats(door: &Door, journals: &[Journal]) -> Result<Vec<Stat>, Error> {
+    let Some((first, more)) = journals.split_first() else { return Ok(Vec::new()) };
+    let mut selector = named(first);
+    for journal in more {
+        // Of one label's values a selector means any.
+        selector.include =
+            selector.include.with(selector::NAME, journal.as_str()).map_err(broken)?;
+    }
+    list_selected(door, selector).await
+}
+
+/// The specs with one request, and then the ends of some at a time.
+async fn list_selected(door: &Door, selector: Selector) -> Result<Vec<Stat>, Error> {
+    let listed = list_specs(door, selector).await?;
     let stats = listed.journals.into_iter().map(|journal| stat_of(door, journal, listed.etcd));
     stream::iter(stats).buffered(HEADS_AT_ONCE).try_collect().await
 }

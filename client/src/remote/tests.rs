@@ -56,6 +56,34 @@ fn staged(content: &[u8], len: u64) -> Staged {
 }
 
 #[tokio::test]
+async fn many_journals_are_asked_for_at_once_on_either_broker() {
+    for speaks_courant in [true, false] {
+        let (double, remote) = pair(speaks_courant).await;
+        let names: Vec<_> = (0..100).map(|number| journal(&format!("local/{number:02}"))).collect();
+        for (number, name) in names.iter().enumerate().filter(|(number, _)| *number != 7) {
+            double.create(name.as_str());
+            let content = Bytes::from(vec![b'x'; number + 1]);
+            remote.append(Append::new(name.clone(), content)).await.expect("appended");
+        }
+        // Case: one of them is not there, and another is asked for twice
+        let mut asked = names[..10].to_vec();
+        asked.push(names[3].clone());
+        let mut stats = remote.stats(&asked).await.expect("told");
+        stats.sort_by(|one, other| one.journal.cmp(&other.journal));
+        stats.dedup();
+        let singly = asked[..10].iter().map(|name| remote.stat(name));
+        let singly: Vec<_> =
+            futures::future::join_all(singly).await.into_iter().flatten().collect();
+        assert_eq!(stats, singly, "{speaks_courant}");
+        let heads: Vec<_> = stats.iter().map(|stat| stat.head.get()).collect();
+        assert_eq!(heads, [1, 2, 3, 4, 5, 6, 7, 9, 10], "{speaks_courant}");
+        // Case: none
+        assert_eq!(remote.stats(&[]).await.expect("told"), [], "{speaks_courant}");
+        assert_eq!(remote.stats(&names[7..8]).await.expect("told"), [], "{speaks_courant}");
+    }
+}
+
+#[tokio::test]
 async fn staged_content_is_one_append_on_either_broker() {
     let content: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
     for speaks_courant in [true, false] {

@@ -61,7 +61,7 @@ impl World {
     }
 
     pub async fn find_as(&self, path: &str, caller: Caller) -> Result<Entry, Error> {
-        let attr = self.fs.getattr(NodeId::ROOT).await?;
+        let attr = self.fs.getattr(NodeId::ROOT, Caller::default()).await?;
         let mut entry = Entry { node: NodeId::ROOT, generation: 0, attr };
         for name in path.split('/').filter(|name| !name.is_empty()) {
             entry = self.fs.lookup(entry.node, name.as_bytes(), caller).await?;
@@ -141,7 +141,7 @@ impl World {
     }
 
     pub async fn stat(&self, path: &str) -> Result<Attr, Error> {
-        self.fs.getattr(self.find(path).await?.node).await
+        self.fs.getattr(self.find(path).await?.node, Caller::default()).await
     }
 
     /// Names in a directory, but for the dots.

@@ -195,6 +195,32 @@ fn programs_that_walk_the_tree_come_to_an_end() {
 }
 
 #[test]
+fn a_walk_of_a_remote_mount_asks_for_many_files_at_once() {
+    const FILES: usize = 400;
+    let up = Up::start();
+    let second = up.second();
+    up.bash("mkdir d; for i in $(seq $1); do echo $i > d/$i; done", &[&FILES.to_string()]).ok();
+    let requests = || {
+        let line = "curl -sf $1/metrics | sed -n 's/^grpc_server_handled_total{.*\"Heads\".*} //p'";
+        let told = shell::bash(Path::new("/"), line, &[&up.url()]).ok().text();
+        told.parse::<usize>().unwrap_or_else(|_| panic!("no number: {told}"))
+    };
+    let run = |line: &str| shell::bash(second.mount().path(), line, &[]).ok().text();
+    // Programs that look up what they listed, and again for attributes.
+    for line in ["ls -l d | grep -c ' root '", "find d -type f -size 1k | wc -l"] {
+        let before = requests();
+        assert_eq!(run(line), FILES.to_string(), "{line}");
+        let asked = requests() - before;
+        // One by one it would be two for each. A machine that is too slow for what is told of many
+        // asks once for each.
+        assert!(asked < FILES + FILES / 2, "{line}: {asked} requests");
+    }
+    // Case: what the walk told is what there is
+    let sizes = "ls -l d | awk 'NF > 5 { print $5 }' | sort | uniq -c | sort -k2 | tr -s ' '";
+    assert_eq!(run(sizes), " 9 2\n 90 3\n 301 4");
+}
+
+#[test]
 fn hundreds_of_waiting_readers_take_no_thread() {
     const READERS: usize = 300;
     const THREADS_MAX: usize = 30;

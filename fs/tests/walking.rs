@@ -161,7 +161,8 @@ async fn what_happens_while_many_are_asked_for_is_not_undone_by_the_answer() {
     }
     let at = RUN_MIN - 1;
     let mut asking = pin!(walk.fs().lookup(walk.directory, name(at).as_bytes(), SELF));
-    poll_fn(|context| Poll::Ready(assert!(asking.as_mut().poll(context).is_pending()))).await;
+    let asks = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_pending())).await;
+    assert!(asks);
     let written = walk.world.open_as(&path(at + 1), APPEND, OTHER).await.unwrap().handle;
     walk.world.write(written, 0, b"y", APPEND).await.unwrap();
     walk.fs().release(written);

@@ -54,6 +54,11 @@ pub enum Error {
          (max_append_rate of its spec and --max-append-rate of the broker allow more)"
     )]
     OverRate { journal: Journal, rate: u64 },
+    #[error(
+        "{journal}: it may have {max} bytes, and this append would make it longer \
+         (its label courant/max-bytes allows more; courant/retain-bytes and retention free some)"
+    )]
+    OverSize { journal: Journal, max: u64 },
     #[error("{journal}: bytes {span} were trimmed")]
     Trimmed { journal: Journal, span: Span },
     #[error("{journal}: bytes {span} were lost by a power cut")]
@@ -118,6 +123,7 @@ impl Error {
             | Error::Idle { .. }
             | Error::TooSlow { .. }
             | Error::OverRate { .. }
+            | Error::OverSize { .. }
             | Error::Trimmed { .. }
             | Error::Lost { .. }
             | Error::Damaged { .. }
@@ -164,6 +170,7 @@ impl Error {
             | Error::Idle { .. }
             | Error::TooSlow { .. }
             | Error::OverRate { .. }
+            | Error::OverSize { .. }
             | Error::Conflict { .. }
             | Error::Invalid(_)
             | Error::Unauthorized(_) => Remedy::Fix,
@@ -205,6 +212,7 @@ impl Error {
             }
             Error::TooLarge { len, max } => Seen::TooLarge(journal.clone(), len, max),
             Error::OverRate { journal, rate } => Seen::OverRate { journal, rate },
+            Error::OverSize { journal, max } => Seen::OverSize { journal, max },
             Error::Trimmed { journal, span } => Seen::Trimmed { journal, span },
             Error::Lost { journal, span } => Seen::Lost { journal, span },
             Error::Damaged { journal, span } => {

@@ -133,7 +133,8 @@ impl Journal for Gazette {
 /// Unknown with a text where asking again does not help.
 pub(crate) fn call_error(error: Error) -> tonic::Status {
     let text = error.to_string();
-    let is_full = error.is_full() || matches!(error, Error::StagingFull { .. });
+    let is_full =
+        error.is_full() || matches!(error, Error::StagingFull { .. } | Error::OverSize { .. });
     match error.remedy() {
         _ if matches!(error, Error::Unauthorized(_)) => tonic::Status::unauthenticated(text),
         _ if is_full => tonic::Status::resource_exhausted(text),

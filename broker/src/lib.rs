@@ -30,6 +30,7 @@ pub mod memory;
 pub mod metrics;
 mod persist;
 pub mod prune;
+mod quota;
 pub mod read;
 pub mod resolve;
 mod retain;

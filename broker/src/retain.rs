@@ -6,16 +6,13 @@
 //! goes: no read ever finds a hole there.
 
 use crate::blocking::off_thread;
+use crate::quota::{RETAIN_BYTES, bytes_of};
 use crate::{Broker, Error, Served};
 use index::ledger::{Closed, Stored};
-use protocol::{Fragment, JournalSpec, Offset, Span};
+use protocol::{Fragment, Offset, Span};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
-
-/// The label of a journal that says how many bytes below its head it keeps: a spec of Gazette's
-/// knows retention by age only, and takes any label.
-const RETAIN_BYTES: &str = "courant/retain-bytes";
 
 /// How often it is looked for what is too old.
 const LOOK: Duration = Duration::from_secs(60);
@@ -46,7 +43,7 @@ pub(crate) async fn run(broker: Broker) {
 async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
     let entry = served.entry();
     let retention = entry.spec.fragment.retention;
-    let bytes_max = bytes_max(&entry.spec)?;
+    let bytes_max = bytes_of(&entry.spec, RETAIN_BYTES)?;
     let is_ready = served.stored().is_listed() && served.second_writer().is_none();
     // A lent mirror may still be read where it would be freed.
     let keeps_all = retention.is_zero() && bytes_max.is_none();
@@ -63,6 +60,7 @@ async fn retain(broker: &Broker, served: &Arc<Served>) -> Result<(), Error> {
         old = too_old(stored.clone(), keep_from, persisted);
     }
     if let Some(bytes_max) = bytes_max {
+        let bytes_max = i64::try_from(bytes_max).unwrap_or(i64::MAX);
         let keep_above = served.stat().head.get().saturating_sub(bytes_max);
         let far = too_far(stored, keep_above, persisted);
         // Both are the first of the same list.
@@ -89,18 +87,6 @@ fn pruned_elsewhere(served: &Served, keep_from: i64) -> Option<Offset> {
 pub(crate) fn keep_from(broker: &Broker, retention: Duration) -> i64 {
     let now_s = i64::try_from(broker.shared.config.clock.now_us() / 1_000_000).unwrap_or(i64::MAX);
     now_s.saturating_sub(i64::try_from(retention.as_secs()).unwrap_or(i64::MAX))
-}
-
-/// How many bytes below its head a journal keeps at least, by its label; `None` for all.
-fn bytes_max(spec: &JournalSpec) -> Result<Option<i64>, Error> {
-    let Some(value) = spec.labels.value_of(RETAIN_BYTES) else { return Ok(None) };
-    match value.parse() {
-        Ok(bytes) if bytes > 0 => Ok(Some(bytes)),
-        _ => Err(Error::NotAllowed {
-            journal: spec.name.clone(),
-            detail: "its label courant/retain-bytes is no number of bytes, such as 1073741824",
-        }),
-    }
 }
 
 /// The fragments that end at `keep_above` or before, but the one that ends the journal.

@@ -6,7 +6,7 @@
 
 use crate::blocking::off_thread;
 use crate::stored::refresh;
-use crate::{Broker, Error, Served, limits, persist};
+use crate::{Broker, Error, Served, limits, persist, quota};
 use cluster::{Change, Entry, Expect, Outcome};
 use index::Turn;
 use protocol::{Fragment, Journal, request};
@@ -145,6 +145,11 @@ impl Broker {
     }
 
     async fn apply_in(&self, changes: Vec<Change>, purge: Purge) -> Result<Outcome, Error> {
+        for change in &changes {
+            if let Change::Upsert { spec, .. } = change {
+                quota::check_labels(spec)?;
+            }
+        }
         let mut turns = Vec::new();
         let mut journals = Vec::new();
         // Revisions only grow, so what does not hold now never will: nothing is deleted then.

@@ -5,11 +5,11 @@ mod world;
 use broker::specs::Purge;
 use broker::{Error, Terms};
 use bytes::Bytes;
-use client::Journals;
+use client::{Append, Journals, Writer};
 use cluster::{Change, Expect, Outcome};
 use index::disk::{Crash, Disk, ForgetfulDisk, Open, Trouble};
 use protocol::request::{FragmentsRequest, ReadFrom};
-use protocol::{Codec, Fragment, Offset, Span, Status};
+use protocol::{Codec, Fragment, JournalSpec, Offset, Span, Status};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,18 +280,66 @@ async fn what_is_older_than_its_journal_keeps_it_is_deleted() {
     assert_eq!(after.read("a/journal", 21).await.expect("kept"), "astx");
 }
 
+fn label(spec: &mut JournalSpec, name: &str, value: &str) {
+    spec.labels = std::mem::take(&mut spec.labels).with(name, value).expect("a label");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_is_no_longer_than_it_may_be() {
+    let world = World::new().await;
+    world.apply("a/journal", |spec| label(spec, "courant/max-bytes", "24")).await;
+    let append = |content: &'static str, sequence| Append {
+        writer: Some(Writer { id: [7; 16], sequence }),
+        ..Append::new(journal("a/journal"), content.into())
+    };
+    let writes = |content, sequence| Journals::append(&world.broker, append(content, sequence));
+    writes("0123456789", 1).await.expect("there is room");
+    persisted(&world, "a/journal").await;
+    writes("abcdefghij", 2).await.expect("there is room");
+    persisted(&world, "a/journal").await;
+    let refused = writes("ABCDE", 3).await.expect_err("there are four bytes of room");
+    assert!(matches!(refused, client::Error::OverSize { max: 24, .. }), "{refused}");
+    assert!(refused.to_string().contains("courant/max-bytes"), "{refused}");
+    // Case: to the last byte, again, and no more
+    for is_repeated in [false, true] {
+        let appended = writes("ABCD", 4).await.expect("there is room");
+        assert_eq!((appended.span, appended.repeated), (Span::at(20.into(), 4), is_repeated));
+    }
+    writes("E", 5).await.expect_err("it is full");
+    assert_eq!(world.read("a/journal", 0).await.expect("all"), "0123456789abcdefghijABCD");
+    // Case: what is trimmed makes room
+    let both = |spec: &mut JournalSpec| {
+        label(spec, "courant/max-bytes", "24");
+        label(spec, "courant/retain-bytes", "14");
+    };
+    let served = world.apply("a/journal", both).await;
+    until("the first fragment is gone", || async { served.stat().first == 10.into() }).await;
+    writes("0123456789", 6).await.expect("there is room");
+    writes("a", 7).await.expect_err("it is full again");
+}
+
+#[tokio::test]
+async fn labels_of_bytes_are_numbers() {
+    let world = World::new().await;
+    for name in ["courant/max-bytes", "courant/retain-bytes"] {
+        for value in ["many", "0", "-1", "1.5", "10G", ""] {
+            let mut spec =
+                world.broker.key_space().propose(&journal("a/journal")).expect("a valid name");
+            label(&mut spec, name, value);
+            let change = Change::Upsert { spec, expect: Expect::Any };
+            let refused = world.broker.apply(vec![change]).await.expect_err("no number");
+            let text = refused.to_string();
+            assert!(text.contains(name) && text.contains("a/journal"), "{text}");
+        }
+    }
+    assert!(world.broker.served(&journal("a/journal")).is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_lies_further_below_the_head_than_its_journal_keeps_is_deleted() {
     let world = World::new().await;
-    let keeps = |bytes: &str| {
-        let bytes = bytes.to_owned();
-        move |spec: &mut protocol::JournalSpec| {
-            let labels = std::mem::take(&mut spec.labels);
-            spec.labels = labels.with("courant/retain-bytes", &bytes).expect("a label");
-        }
-    };
-    let served = world.apply("a/journal", keeps("15")).await;
-    let kept = world.apply("a/kept", keeps("many")).await;
+    let served = world.apply("a/journal", |spec| label(spec, "courant/retain-bytes", "15")).await;
+    let kept = world.apply("a/kept", |_| {}).await;
     for content in ["0123456789", "abcdefghij", "ABCDEFGHIJ", "last"] {
         for name in ["a/journal", "a/kept"] {
             world.append(name, content).await;
@@ -306,7 +354,7 @@ async fn what_lies_further_below_the_head_than_its_journal_keeps_is_deleted() {
     let store = world.broker.stores().get("file:///").expect("it is a store");
     let listed = || async { store.list(&journal("a/journal")).await.expect("it works").len() == 3 };
     until("its object is deleted", listed).await;
-    // Case: a label that is no number deletes nothing.
+    // Case: no label
     assert_eq!(kept.stat().first, 0.into());
 }
 

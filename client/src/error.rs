@@ -27,6 +27,11 @@ pub enum Error {
          allow more)"
     )]
     OverRate { journal: Journal, rate: u64 },
+    #[error(
+        "{journal}: it may have {max} bytes, and this append would make it longer \
+         (its label courant/max-bytes allows more; courant/retain-bytes and retention free some)"
+    )]
+    OverSize { journal: Journal, max: u64 },
     #[error("the name {0} is refused: {1}")]
     Refused(String, String),
     #[error(transparent)]
@@ -90,6 +95,7 @@ impl Error {
             | Error::NoSpace(..)
             | Error::TooLarge(..)
             | Error::OverRate { .. }
+            | Error::OverSize { .. }
             | Error::Refused(..)
             | Error::Invalid(_)
             | Error::SecondWriter(..)

@@ -166,6 +166,7 @@ fn passes(error: &Error) -> bool {
                 | Failure::Unknown
                 | Failure::NoSpace(..)
                 | Failure::OverRate { .. }
+                | Failure::OverSize { .. }
                 | Failure::Unauthorized(_)
         )
     )

@@ -108,7 +108,7 @@ fn journals_errno(error: &client::Error) -> Errno {
         E::NotAllowed { .. } | E::Unauthorized(_) => Errno::ACCESS,
         E::NoSpace(..) => Errno::NOSPC,
         E::TooLarge(..) => Errno::FBIG,
-        E::OverRate { .. } => Errno::DQUOT,
+        E::OverRate { .. } | E::OverSize { .. } => Errno::DQUOT,
         E::Invalid(_) | E::NoDisk(_) | E::Unsupported(_) | E::Specs(..) => Errno::INVAL,
         E::Trimmed { .. } | E::Lost { .. } => Errno::NODATA,
         E::Conflict(..) => Errno::STALE,

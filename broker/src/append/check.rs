@@ -4,8 +4,8 @@
 //! writer turn, where the answers are final.
 
 use super::{Target, Terms, refuses_content};
-use crate::Error;
 use crate::stored::Foreign;
+use crate::{Error, quota};
 use index::{Content, Turn};
 use protocol::{Journal, LabelSet, Offset, Span};
 
@@ -80,7 +80,12 @@ pub(super) fn under_turn(
         last: target.terms.writer.and_then(|writer| turn.last_of(&writer.id)),
         is_empty: content.is_empty(),
     };
-    decide(target.served.journal(), &target.terms, state)
+    let verdict = decide(target.served.journal(), &target.terms, state)?;
+    // After what was asserted and what is repeated: a repetition takes no room.
+    if matches!(verdict, Verdict::Append { .. }) {
+        quota::check(&target.served, turn.head(), content.len())?;
+    }
+    Ok(verdict)
 }
 
 fn check_life(target: &Target) -> Result<(), Error> {

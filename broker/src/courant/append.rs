@@ -218,11 +218,12 @@ fn refused(caller: &Caller, name: &str, error: &Error) -> courant::AppendRespons
     }
 }
 
-/// The limit that an append was over, or that of a second.
+/// The limit that an append was over, that of a second, or that of the journal.
 fn limit_of(error: &Error) -> u64 {
     match error {
         Error::TooLarge { max, .. } | Error::Local(index::Error::TooLarge { max, .. }) => *max,
         Error::OverRate { rate, .. } => *rate,
+        Error::OverSize { max, .. } => *max,
         _ => 0,
     }
 }

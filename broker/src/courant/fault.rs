@@ -18,6 +18,7 @@ pub fn fault_of(error: &Error) -> Fault {
         Error::SecondWriter { .. } | Error::StoreIsAhead { .. } => Fault::SecondWriter,
         Error::TooLarge { .. } => Fault::TooLarge,
         Error::OverRate { .. } => Fault::OverRate,
+        Error::OverSize { .. } => Fault::OverSize,
         Error::Invalid(_) => Fault::Refused,
         Error::Conflict { .. } => Fault::Conflict,
         Error::Unresolved { .. }

@@ -56,6 +56,7 @@ pub fn code_of_error(error: &Error) -> StatusCode {
         Error::Invalid(_) | Error::RegistersWithoutContent => StatusCode::BAD_REQUEST,
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::OverRate { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Error::OverSize { .. } => StatusCode::INSUFFICIENT_STORAGE,
         Error::Idle { .. } | Error::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
         Error::Unauthorized(refused) if refused.is_forbidden() => StatusCode::FORBIDDEN,
         Error::Unauthorized(_) => StatusCode::UNAUTHORIZED,

@@ -118,6 +118,20 @@ async fn an_append_says_how_long_it_waits_for_the_rate() {
 }
 
 #[tokio::test]
+async fn an_append_over_the_size_of_its_journal_says_so() {
+    let (world, mut client) = world().await;
+    let mut small = spec("logs/small");
+    let label = Label { name: "courant/max-bytes".into(), value: "7".into(), prefix: false };
+    small.labels.get_or_insert_default().labels.push(label);
+    world.apply([small]).await;
+    let append = || AppendRequest { journal: "logs/small".into(), ..whole(b"line\n") };
+    assert_eq!(accept(&mut client, append()).await.begin, 0);
+    let refused = send(&mut client, vec![append()]).await.unwrap();
+    assert_eq!((refused.fault(), refused.limit, refused.head), (Fault::OverSize, 7, 5));
+    world.stop().await;
+}
+
+#[tokio::test]
 async fn appends_on_conditions() {
     let (world, mut client) = world().await;
     let at = |offset| AppendRequest { offset: Some(offset), ..whole(b"line\n") };

@@ -84,6 +84,7 @@ impl<'r> About<'r> {
             }
             Fault::TooLarge => Error::TooLarge(journal, self.len, self.limit),
             Fault::OverRate => Error::OverRate { journal, rate: self.limit },
+            Fault::OverSize => Error::OverSize { journal, max: self.limit },
             Fault::Deleted => Error::Deleted(journal),
             Fault::Later => Error::Later(detail),
             Fault::Refused => Error::Refused(journal.to_string(), detail),
@@ -121,6 +122,7 @@ mod tests {
             (Fault::NoSpace, Remedy::Fix, "no space"),
             (Fault::TooLarge, Remedy::Fix, "of 9 bytes is over the limit of 5"),
             (Fault::OverRate, Remedy::Fix, "takes 5 bytes a second"),
+            (Fault::OverSize, Remedy::Fix, "may have 5 bytes"),
             (Fault::Later, Remedy::Later, "because 5"),
             (Fault::Refused, Remedy::Fix, "refused"),
             (Fault::Io, Remedy::Fix, "because 5"),

@@ -72,7 +72,13 @@ fn every_cause_has_its_errno() {
                 E::NoSpace(journal(), text()).into(),
             ],
         ),
-        (Errno::DQUOT, vec![E::OverRate { journal: journal(), rate: 1 }.into()]),
+        (
+            Errno::DQUOT,
+            vec![
+                E::OverRate { journal: journal(), rate: 1 }.into(),
+                E::OverSize { journal: journal(), max: 1 }.into(),
+            ],
+        ),
         (Errno::FBIG, vec![Error::TooLong { max: 1 }, E::TooLarge(journal(), 2, 1).into()]),
         (Errno::TIMEDOUT, vec![E::Later(text()).into(), E::Unknown.into()]),
         (Errno::HOSTDOWN, vec![E::Unreachable(text()).into()]),

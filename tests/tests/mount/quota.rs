@@ -27,3 +27,31 @@ fn a_write_over_the_rate_of_its_journal_is_edquot_and_appends_nothing() {
     assert_eq!(cat(&up.file("slow")), b"line\nmore\n".repeat(2));
     assert_eq!(cat(Path::new(&second.file("slow"))), b"line\nmore\n".repeat(2));
 }
+
+#[test]
+fn a_write_over_the_size_of_its_journal_is_edquot_on_every_mount() {
+    let up = Up::start();
+    let second = up.second();
+    let spec = "- {name: local/small, replication: 1, fragment: {length: 1048576, \
+                compression_codec: NONE, stores: ['file:///'], refresh_interval: 1s}, \
+                labels: [{name: courant/max-bytes, value: '12'}]}\n";
+    let specs = up.data().with_file_name("specs.yaml");
+    std::fs::write(&specs, spec).unwrap();
+    journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    shell::bash(up.mount().path(), "echo line >> small", &[]).ok();
+    shell::bash(second.mount().path(), "echo more >> small", &[]).ok();
+    for mount in [up.mount(), second.mount()] {
+        let ran = shell::bash(mount.path(), "echo last >> small", &[]);
+        assert!(ran.stderr.contains("Disk quota exceeded"), "{}", ran.stderr);
+    }
+    // Case: what fits; a line in line mode, told at its fsync; the door of HTTP
+    shell::bash(second.mount().path(), "printf 'x\n' >> small", &[]).ok();
+    let line = "python3 -c \"import os; \
+                fd = os.open('.courant/lines/small', os.O_WRONLY | os.O_APPEND); \
+                os.write(fd, b'line'); os.fsync(fd)\"";
+    let ran = shell::bash(up.mount().path(), line, &[]);
+    assert!(ran.stderr.contains("Disk quota exceeded"), "{}", ran.stderr);
+    let put = "curl -s -o /dev/null -w '%{http_code}' -X PUT --data-binary more $1";
+    assert_eq!(up.bash(put, &[&up.journal_url("small")]).ok().text(), "507");
+    assert_eq!(cat(&second.file("small")), b"line\nmore\nx\n");
+}

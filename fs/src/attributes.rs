@@ -3,7 +3,7 @@
 use crate::nodes::{Node, Role, Side};
 use crate::shown::Shown;
 use crate::write::must_be_at;
-use crate::{Attr, Caller, Error, Filesystem, NodeId, Wait};
+use crate::{Attr, Caller, Error, Filesystem, HandleId, NodeId, Wait};
 use client::Stat;
 use protocol::Offset;
 use std::sync::Arc;
@@ -38,18 +38,33 @@ impl Filesystem {
 
     /// Sets the size, where that changes nothing; owner, mode and times are fixed, and setting them
     /// succeeds so that `cp -p` and `tar x` do.
-    pub fn setattr(self: &Arc<Self>, node: NodeId, size: Option<u64>) -> Wait<Attr> {
+    pub fn setattr(
+        self: &Arc<Self>,
+        node: NodeId,
+        handle: Option<HandleId>,
+        size: Option<u64>,
+    ) -> Wait<Attr> {
         let fs = self.clone();
         Box::pin(async move {
             let node = fs.node(node)?;
             if let Some(size) = size {
-                fs.may_resize(&node, size).await?;
+                fs.may_resize(&node, handle, size).await?;
             }
             fs.attr(&node).await
         })
     }
 
-    async fn may_resize(&self, node: &Node, size: u64) -> Result<(), Error> {
+    async fn may_resize(
+        &self,
+        node: &Node,
+        handle: Option<HandleId>,
+        size: u64,
+    ) -> Result<(), Error> {
+        if let Some(handle) = handle
+            && let Some(end) = self.end_of_draft(handle).await?
+        {
+            return must_be_at(size, end);
+        }
         let head = match self.role(node).await? {
             Role::Directory(..) | Role::Control | Role::About(..) => {
                 return Err(Error::IsDirectory);

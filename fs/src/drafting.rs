@@ -3,7 +3,7 @@
 use crate::nodes::{Node, Role};
 use crate::staging::{self, Held, Manner, Pen};
 use crate::write::must_be_at;
-use crate::{Error, Filesystem};
+use crate::{Error, Filesystem, HandleId};
 use bytes::Bytes;
 use client::Durability;
 use protocol::{Journal, Offset};
@@ -106,6 +106,21 @@ impl Filesystem {
         pen.waiting().into_iter().for_each(|draft| draft.keep());
         pen.position = end;
         Ok(())
+    }
+
+    /// Where what waits of a handle ends, for who wrote it. `None` where nothing waits.
+    pub(crate) async fn end_of_draft(&self, handle: HandleId) -> Result<Option<u64>, Error> {
+        let handle = self.handles.get(handle)?;
+        let Some(pen) = &handle.pen else { return Ok(None) };
+        let mut pen = pen.clone().lock_owned().await;
+        let position = pen.position;
+        let Some(len) = pen.waiting().map(|draft| draft.len()) else { return Ok(None) };
+        let end = match (position, self.role(&handle.node).await?) {
+            (Some(position), _) => position,
+            (None, Role::Journal(shown, _)) => self.stat(&shown).await?.head.as_u64() + len,
+            (None, _) => len,
+        };
+        Ok(Some(end))
     }
 
     /// A write without `O_APPEND` is one at the head.

@@ -225,13 +225,13 @@ async fn one_open_file_follows_its_own_changes() {
     }
     // Case: cut through the open file, and through none
     let node = world.find(SPEC).await.unwrap().node;
-    world.fs.setattr(node, Some(0)).await.unwrap();
+    world.fs.setattr(node, None, Some(0)).await.unwrap();
     assert_eq!(world.read(handle, 0, 4096).await.unwrap(), b"");
     world.fs.flush(handle).await.unwrap();
     world.fs.release(handle);
-    assert_eq!(errno(world.fs.setattr(node, Some(0)).await), Errno::PERM);
+    assert_eq!(errno(world.fs.setattr(node, None, Some(0)).await), Errno::PERM);
     let size = world.stat(SPEC).await.unwrap().size;
-    world.fs.setattr(node, Some(size)).await.unwrap();
+    world.fs.setattr(node, None, Some(size)).await.unwrap();
 }
 
 #[tokio::test]

@@ -230,3 +230,33 @@ async fn a_mount_without_a_staging_directory_has_no_such_writes() {
         assert_eq!(world.cat(&path).await.unwrap(), b"old\n");
     }
 }
+
+#[tokio::test]
+async fn what_waits_is_never_truncated() {
+    let staged = Staged::new();
+    let world = &staged.world;
+    world.echo("old.log", b"0123").await.unwrap();
+    // Case: the file, flags of its writes, where they begin, where it ends in the end
+    for (name, flags, at, end) in [
+        ("one.log", OFlags::WRONLY, 0, 7),
+        ("two.log", world::APPEND, 0, 7),
+        ("old.log", OFlags::WRONLY, 4, 11),
+        ("old.log", world::APPEND, 0, 18),
+    ] {
+        let path = format!(".courant/whole/{name}");
+        let handle = world.open(&path, flags | OFlags::CREATE).await.unwrap();
+        world.write(handle, at, b"abc", flags).await.unwrap();
+        world.write(handle, at + 3, b"defg", flags).await.unwrap();
+        let node = world.find(&path).await.unwrap().node;
+        let resized = |size| world.fs.setattr(node, Some(handle), Some(size));
+        // As rsync does when it has written a file.
+        resized(end).await.unwrap();
+        for size in [0, 4, end - 1] {
+            assert_eq!(errno(resized(size).await), Errno::PERM, "{name} {size}");
+        }
+        assert_eq!(errno(resized(end + 1).await), Errno::INVAL, "{name}");
+        staged.close(handle).await;
+        assert!(staged.text(&format!("test/{name}")).ends_with("abcdefg"), "{name}");
+        assert_eq!(world.stat(name).await.unwrap().size, end, "{name}");
+    }
+}

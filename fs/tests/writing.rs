@@ -142,15 +142,15 @@ async fn old_bytes_can_not_be_truncated() {
     // Case: (size, outcome)
     let cases = [(0, Err(Errno::PERM)), (3, Err(Errno::PERM)), (4, Ok(4)), (5, Err(Errno::INVAL))];
     for (size, outcome) in cases {
-        let resized = world.fs.setattr(node, Some(size)).await;
+        let resized = world.fs.setattr(node, None, Some(size)).await;
         assert_eq!(resized.map(|attr| attr.size).map_err(|error| error.errno()), outcome);
     }
     // Case: chmod, chown, utimens.
-    world.fs.setattr(node, None).await.unwrap();
+    world.fs.setattr(node, None, None).await.unwrap();
     // Case: a file without a byte.
     let handle = world.open("new.log", truncate | OFlags::CREATE).await.unwrap();
     let node = world.find("new.log").await.unwrap().node;
-    world.fs.setattr(node, Some(0)).await.unwrap();
+    world.fs.setattr(node, None, Some(0)).await.unwrap();
     world.fs.release(handle);
 }
 

@@ -130,14 +130,16 @@ impl fuser::Filesystem for Adapter {
         _atime: Option<TimeOrNow>,
         _mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
-        _handle: Option<FileHandle>,
+        handle: Option<FileHandle>,
         _crtime: Option<SystemTime>,
         _chgtime: Option<SystemTime>,
         _bkuptime: Option<SystemTime>,
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        self.answers.answer(request, self.fs.setattr(NodeId(node.0), size), attributes(reply));
+        let handle = handle.map(|handle| HandleId(handle.0));
+        let setting = self.fs.setattr(NodeId(node.0), handle, size);
+        self.answers.answer(request, setting, attributes(reply));
     }
 
     fn mknod(

@@ -126,7 +126,7 @@ impl Kernel {
             Op::List { directory, .. } => self.list(directory).await,
             Op::Truncate { name, size, .. } => {
                 let node = self.world.find(name).await?.node;
-                fs.setattr(node, Some(*size)).await.map(|_| Outcome::Done)
+                fs.setattr(node, None, Some(*size)).await.map(|_| Outcome::Done)
             }
             Op::Rename { from, to, .. } => self.rename(from, to).await,
             Op::Unlink { name, .. } => {

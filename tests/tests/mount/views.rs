@@ -330,3 +330,28 @@ for call in os.fsync, os.close:
     let ran = up.bash("python3 -c \"$1\" \"$2\"", &arguments).ok();
     assert_eq!(ran.text(), "4\nEPERM\nEPERM");
 }
+
+#[test]
+fn what_waits_is_never_truncated_on_a_mount() {
+    let up = Up::start();
+    let second = up.second();
+    let program = "import errno, os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+os.write(fd, b'abc')
+os.ftruncate(fd, 3)
+for size, why in [(0, errno.EPERM), (2, errno.EPERM), (4, errno.EINVAL)]:
+    try:
+        os.ftruncate(fd, size)
+        sys.exit(f'{size}: it was a success')
+    except OSError as error:
+        assert error.errno == why, (size, error)
+os.write(fd, b'def')
+os.ftruncate(fd, 6)
+os.close(fd)";
+    for (number, mount) in [up.mount(), second.mount()].into_iter().enumerate() {
+        let name = format!(".courant/whole/log{number}");
+        shell::bash(mount.path(), "python3 -c \"$1\" \"$2\"", &[program, &name]).ok();
+        let file = up.file(&format!("log{number}"));
+        until("it is committed", || file.exists() && cat(&file) == b"abcdef");
+    }
+}

@@ -12,12 +12,10 @@ use bytes::Bytes;
 use client::{Append, Appended, Error as Seen, Journals, Loan, Read, Space, Staged, Stat, Wait};
 use cluster::{Expect, Outcome};
 use futures::TryStreamExt;
-use index::disk::DiskFile;
 use protocol::request::{AppendSuspend, Change};
 use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, LabelSet, Life, Offset, Span, Status};
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -148,9 +146,7 @@ impl Journals for Broker {
             return None;
         }
         let pin = served.replica().lend().ok().flatten()?;
-        pin.file().descriptor()?;
-        let file = Arc::new(Lent(pin.file().clone()));
-        Some(Loan { file, life: served.life(), pin: Box::new(pin) })
+        Loan::of(pin.file().clone(), served.life(), pin)
     }
 
     fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
@@ -176,15 +172,6 @@ fn changed(change: Change) -> cluster::Change {
         Change::Delete { journal, expect } => {
             cluster::Change::Delete { journal, expect: expected(expect) }
         }
-    }
-}
-
-/// A file that has a descriptor.
-struct Lent(Arc<dyn DiskFile>);
-
-impl AsFd for Lent {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.descriptor().expect("only files with a descriptor are lent")
     }
 }
 

@@ -2,10 +2,12 @@
 
 use crate::{Error, Staged};
 use bytes::Bytes;
+use index::disk::DiskFile;
 use protocol::request::Change;
 use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, LabelSet, Life, Offset, Selector, Span};
 use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -235,10 +237,31 @@ pub struct Read {
 /// A mirror on loan. While it lives nothing of the file is punched, and byte *o* of the journal is
 /// at file offset *o*.
 pub struct Loan {
-    pub file: Arc<dyn std::os::fd::AsFd + Send + Sync>,
+    pub file: Arc<dyn AsFd + Send + Sync>,
     pub life: Life,
     /// Given back when dropped.
     pub pin: Box<dyn Send + Sync>,
+}
+
+impl Loan {
+    /// A loan of `file` while `pin` is held; `None` where the file has no descriptor to lend.
+    pub fn of(
+        file: Arc<dyn DiskFile>,
+        life: Life,
+        pin: impl Send + Sync + 'static,
+    ) -> Option<Self> {
+        file.descriptor()?;
+        Some(Loan { file: Arc::new(Lent(file)), life, pin: Box::new(pin) })
+    }
+}
+
+/// A file that has a descriptor.
+struct Lent(Arc<dyn DiskFile>);
+
+impl AsFd for Lent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.descriptor().expect("only files with a descriptor are lent")
+    }
 }
 
 /// Bytes of a file system.

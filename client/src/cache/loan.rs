@@ -2,20 +2,9 @@
 
 use super::kept::Kept;
 use crate::Loan;
-use index::disk::DiskFile;
 use protocol::Offset;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A file that has a descriptor.
-struct Lent(Arc<dyn DiskFile>);
-
-impl AsFd for Lent {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.descriptor().expect("only files with a descriptor are lent")
-    }
-}
 
 /// Counts a loan while it lives.
 struct Pin {
@@ -56,6 +45,5 @@ pub(super) fn lend(kept: &Arc<Kept>, ticks: &Arc<AtomicU64>) -> Option<Loan> {
     }
     state.loans += 1;
     drop(state);
-    let pin = Box::new(Pin { kept: kept.clone(), ticks: ticks.clone() });
-    Some(Loan { file: Arc::new(Lent(file)), life: kept.life, pin })
+    Loan::of(file, kept.life, Pin { kept: kept.clone(), ticks: ticks.clone() })
 }

@@ -26,12 +26,12 @@ pub(crate) use pace::Allowance;
 pub(crate) use stage::Staging;
 pub use stage::{Connection, Stager};
 
-use crate::blocking::off_thread;
 use crate::resolve::is_suspended;
 use crate::{Broker, Error, Resolution, Served};
 use bytes::Bytes;
 use check::Verdict;
 use client::{Durability, Writer};
+use index::blocking::off_thread;
 use index::{Commit, Content, DataDir, Entry, Turn};
 use pace::Price;
 use protocol::request::{AppendRequest, AppendSuspend};

@@ -2,7 +2,6 @@
 
 use crate::append::Staging;
 use crate::backing::{FileBacking, KEY_SPACE};
-use crate::blocking::off_thread;
 use crate::driver::Drivers;
 use crate::evict::Unfreed;
 use crate::listings::Listings;
@@ -13,6 +12,7 @@ use crate::stores::Stores;
 use crate::{Error, Memory, Served, limits};
 use client::{Durability, Stat};
 use cluster::{Embedded, KeySpace};
+use index::blocking::off_thread;
 use index::disk::{Disk, RealDisk};
 use index::store::Store;
 use index::{Clock, DataDir, Recovered};

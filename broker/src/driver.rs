@@ -1,13 +1,13 @@
 //! What runs by itself: the log's syncs and the moving of large appends on threads, everything
 //! else as tasks.
 
-use crate::blocking::off_thread;
 use crate::stored::refresh;
 use crate::{Broker, Served, evict, limits, persist, retain};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use index::DataDir;
+use index::blocking::off_thread;
 use protocol::Life;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;

@@ -3,8 +3,8 @@
 //! The order is fixed (design, section 2): stored and recorded so, that record synced, the eviction
 //! recorded, that synced too, and only then the bytes.
 
-use crate::blocking::off_thread;
 use crate::{Broker, Error, Served, limits};
+use index::blocking::off_thread;
 use index::record::Position;
 use index::{DataDir, Replica};
 use protocol::Span;

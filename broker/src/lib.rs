@@ -13,7 +13,6 @@
 pub mod append;
 pub mod auth;
 mod backing;
-mod blocking;
 pub mod broker;
 mod courant;
 mod driver;

@@ -11,11 +11,11 @@ mod share;
 pub(crate) use remote::Remote;
 pub(crate) use share::Readers;
 
-use crate::blocking::off_thread;
 use crate::served::{Gap, Place};
 use crate::{Broker, Error, Resolution, Served, limits};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
+use index::blocking::off_thread;
 use index::store::{Content, StoreError};
 use index::{Error as Local, Replica};
 use protocol::request::{ReadFrom, ReadRequest};

@@ -5,9 +5,9 @@
 //! says where the journal goes on. What lies below is trimmed, durably so before the first object
 //! goes: no read ever finds a hole there.
 
-use crate::blocking::off_thread;
 use crate::quota::{RETAIN_BYTES, bytes_of};
 use crate::{Broker, Error, Served};
+use index::blocking::off_thread;
 use index::ledger::{Closed, Stored};
 use protocol::{Fragment, Offset, Span};
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 //! made good when the broker is opened again: a spec without local files gets some, and local files
 //! without a spec are set aside and named.
 
-use crate::blocking::off_thread;
 use crate::stored::refresh;
 use crate::{Broker, Error, Served, limits, persist, quota};
 use cluster::{Change, Entry, Expect, Outcome};
 use index::Turn;
+use index::blocking::off_thread;
 use protocol::{Fragment, Journal, request};
 use std::sync::Arc;
 use tokio::time::timeout;

@@ -3,10 +3,10 @@
 use super::budget::{Budget, Share};
 use super::pace::{Credit, Price};
 use super::{Staged, Target, Whole, check};
-use crate::blocking::{Work, begin, off_thread};
 use crate::{Error, Memory, limits};
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
+use index::blocking::{Work, begin, off_thread};
 use index::staging::Upload;
 use index::{Content, DataDir};
 use protocol::Sum;

@@ -1,7 +1,7 @@
 //! TLS of the port: by rustls with ring, from files in PEM that may change while it serves.
 
 use super::limits::PAPERS_LOOK;
-use crate::blocking::off_thread;
+use index::blocking::off_thread;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -16,6 +16,7 @@ pub fn status(broker: &Broker) -> Value {
     let config = broker.config();
     let etcd = broker.key_space().etcd();
     let (in_memory, on_disk) = broker.staged();
+    let Sums { local, unsynced, unpersisted } = sums(&served);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "process": broker.process_id().to_string(),
@@ -28,8 +29,8 @@ pub fn status(broker: &Broker) -> Value {
         },
         "is_closing": broker.is_closing(),
         "journals": served.len(),
-        "bytes": bytes(&served),
-        "oldest": oldest(broker, &served),
+        "bytes": { "local": local, "unsynced": unsynced, "unpersisted": unpersisted },
+        "oldest": oldest(broker, &served, unsynced),
         "is_over_budget": broker.is_over_budget(),
         "open_for_passthrough": pinned(&served, broker.revoked()),
         "unfinished_appends": { "bytes_in_memory": in_memory, "bytes_on_disk": on_disk },
@@ -63,30 +64,33 @@ fn span(span: Span) -> Value {
     json!({ "begin": span.begin().get(), "end": span.end().get() })
 }
 
-/// Sums over all journals.
-fn bytes(served: &[std::sync::Arc<Served>]) -> Value {
-    let (mut local, mut unsynced, mut unpersisted) = (0, 0, 0);
+/// Bytes of all journals.
+#[derive(Default)]
+struct Sums {
+    local: u64,
+    unsynced: u64,
+    unpersisted: u64,
+}
+
+fn sums(served: &[std::sync::Arc<Served>]) -> Sums {
+    let mut sums = Sums::default();
     for served in served {
         let stat = served.stat();
-        local += served.replica().local_len();
-        unsynced += stat.head.since(stat.synced);
-        unpersisted += stat.head.since(stat.persisted);
+        sums.local += served.replica().local_len();
+        sums.unsynced += stat.head.since(stat.synced);
+        sums.unpersisted += stat.head.since(stat.persisted);
     }
-    json!({ "local": local, "unsynced": unsynced, "unpersisted": unpersisted })
+    sums
 }
 
 /// For how many seconds the oldest byte has waited to be synced, and to be stored; null where none
 /// waits.
-fn oldest(broker: &Broker, served: &[std::sync::Arc<Served>]) -> Value {
+fn oldest(broker: &Broker, served: &[std::sync::Arc<Served>], unsynced: u64) -> Value {
     let now_us = broker.config().clock.now_us();
     let age = |since_us: Option<u64>| {
         since_us.map(|since_us| now_us.saturating_sub(since_us) as f64 / 1e6)
     };
-    let waits_for_sync = served.iter().any(|served| {
-        let stat = served.stat();
-        stat.synced < stat.head
-    });
-    let unsynced = broker.unsynced_since_us().filter(|_| waits_for_sync);
+    let unsynced = broker.unsynced_since_us().filter(|_| unsynced > 0);
     let unpersisted = served.iter().filter_map(|served| served.replica().unpersisted_since_us());
     json!({ "unsynced_seconds": age(unsynced), "unpersisted_seconds": age(unpersisted.min()) })
 }
@@ -117,7 +121,8 @@ fn attention(served: &[std::sync::Arc<Served>]) -> Value {
     let mut named = Vec::new();
     let mut count = 0;
     for served in served {
-        let gaps = served.gaps();
+        let (lost, damaged) = served.missing();
+        let gaps = lost.len() + damaged.len();
         let second_writer = served.second_writer();
         if gaps == 0 && second_writer.is_none() {
             continue;
@@ -125,7 +130,6 @@ fn attention(served: &[std::sync::Arc<Served>]) -> Value {
         count += 1;
         if named.len() < NAMED_MAX {
             let journal = served.journal().as_str();
-            let (lost, damaged) = served.replica().missing();
             named.push(json!({
                 "journal": journal,
                 "gaps": gaps,

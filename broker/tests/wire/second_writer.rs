@@ -1,15 +1,19 @@
 //! A store that goes on past the head: appends stop, and `reset-head` goes on behind what is there.
 
 use crate::world::{World, append, first, spec, try_append, until};
+use protocol::wire::courant::StatusRequest;
 use protocol::wire::gazette::journal_client::JournalClient;
 use protocol::wire::gazette::{
     AppendRequest, JournalSpec, ReadRequest, ReadResponse, Status, append_request::Suspend,
 };
+use serde_json::{Value, json};
 use tonic::transport::Channel;
 
-/// The names of "abcdefghij" at 14..24 and of "0123456789" at 4..14, as another broker puts them.
+/// The names of "abcdefghij" at 14..24, of "0123456789" at 4..14 and of "four" at 4..8, as another
+/// broker puts them.
 const FAR: &str = "000000000000000e-0000000000000018-d68c19a0a345b7eab78d5e11e991c026ec60db63.raw";
 const NEAR: &str = "0000000000000004-000000000000000e-87acec17cd9dcd20a716cc2cf67417b71c8a7016.raw";
+const PART: &str = "0000000000000004-0000000000000008-9f8f7eec5dea5ac43738721939c120318cbff1df.raw";
 
 /// A journal of four bytes, with a store that is listed each second.
 async fn begin() -> (World, JournalClient<Channel>) {
@@ -27,10 +31,14 @@ async fn begin() -> (World, JournalClient<Channel>) {
     (world, client)
 }
 
-async fn plant(world: &World, name: &str, content: &[u8]) {
+fn put(world: &World, name: &str, content: &[u8]) {
     let dir = world.files().join("a/journal");
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join(name), content).unwrap();
+}
+
+async fn plant(world: &World, name: &str, content: &[u8]) {
+    put(world, name, content);
     let served = world.broker.all_served();
     let served = served.iter().find(|served| served.journal().as_str() == "a/journal").unwrap();
     until("it is found", || async { served.second_writer().is_some() }).await;
@@ -93,6 +101,35 @@ async fn a_head_is_reset_behind_a_second_writer() {
         .await;
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     }
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn status_counts_as_lost_what_no_store_has_since() {
+    let (world, mut client) = begin().await;
+    plant(&world, FAR, b"abcdefghij").await;
+    let reset = AppendRequest { offset: 24, ..first("a/journal") };
+    let reset = try_append(&mut client, reset, b"").await.unwrap();
+    assert_eq!(reset.status(), Status::Ok);
+    let attention = async || {
+        let status = world.courant().await.status(StatusRequest::default()).await.unwrap();
+        let status: Value = serde_json::from_str(&status.into_inner().json).unwrap();
+        status["attention"].clone()
+    };
+    let lost = |bytes: u64| {
+        let journal = json!({
+            "journal": "a/journal", "gaps": 1, "lost_bytes": bytes, "damaged_bytes": 0,
+            "second_writer": null,
+        });
+        json!({ "count": 1, "journals": [journal] })
+    };
+    // Case: what else is stored, what the status says then
+    until("10 bytes are lost", async || attention().await == lost(10)).await;
+    put(&world, PART, b"four");
+    until("4 of them are found", async || attention().await == lost(6)).await;
+    put(&world, NEAR, b"0123456789");
+    let nothing = json!({ "count": 0, "journals": [] });
+    until("all are found", async || attention().await == nothing).await;
     world.stop().await;
 }
 

@@ -3,6 +3,7 @@
 //! The order is fixed (design, section 2): stored and recorded so, that record synced, the eviction
 //! recorded, that synced too, and only then the bytes.
 
+use crate::stores::Stores;
 use crate::{Broker, Error, Served, limits};
 use index::blocking::off_thread;
 use index::record::Position;
@@ -62,11 +63,12 @@ pub(crate) async fn run(broker: Broker) {
         }
         let shared = broker.shared.clone();
         let served = broker.all_served();
-        let stores_work = broker.stores().health().iter().all(|store| store.failures == 0);
         let round = move || -> Result<(), Error> {
             let (data, unfreed) = (&shared.data, &shared.unfreed);
-            let to_come = if stores_work { unlisted_len(&served) } else { 0 };
-            evict(data, &served, unfreed, to_come)?;
+            unfreed.free()?;
+            let room = Room::of(data, unfreed)?;
+            data.set_room(room.for_journals(data));
+            evict(data, &served, unfreed, &room, || to_come(&shared.stores, &served))?;
             let needs_loans = needs_loans(data, &served, unfreed)?;
             shared.revocations.round(data, &served, needs_loans);
             Ok(())
@@ -85,8 +87,11 @@ pub(crate) async fn run(broker: Broker) {
 }
 
 /// Bytes that were stored, of journals whose stores are still to be listed, as after a start: they
-/// can be freed once a listing has them.
-fn unlisted_len(served: &[Arc<Served>]) -> u64 {
+/// can be freed once a listing has them. None while a store fails, whose listing may never come.
+fn to_come(stores: &Stores, served: &[Arc<Served>]) -> u64 {
+    if stores.health().iter().any(|store| store.failures > 0) {
+        return 0;
+    }
     let unlisted = served.iter().filter(|served| !served.stored().is_listed());
     unlisted.flat_map(|served| served.replica().evictable()).map(|span| span.len()).sum()
 }
@@ -97,10 +102,12 @@ fn evict(
     data: &DataDir,
     served: &[Arc<Served>],
     unfreed: &Unfreed,
-    to_come: u64,
+    room: &Room,
+    to_come: impl FnOnce() -> u64,
 ) -> Result<(), Error> {
-    unfreed.free()?;
-    let (over, needed) = needed(data, unfreed)?;
+    let (over, needed) = needed(data, room);
+    // Before the choice: what is listed between the two looks is counted twice, and never missed.
+    let to_come = if over > 0 { to_come() } else { 0 };
     let mut found = 0;
     if needed > 0 {
         let chosen = choose(served, needed);
@@ -137,7 +144,7 @@ fn needs_loans(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Res
     }
     let nearly_full = |budget| budget - budget / limits::REVOKED_AHEAD_SHARE;
     let full = data.options().local_budget.map_or(u64::MAX, nearly_full);
-    let soon = local_len(data).saturating_sub(full).max(scarce(data, unfreed)?);
+    let soon = local_len(data).saturating_sub(full).max(Room::of(data, unfreed)?.scarce());
     let others = served.iter().filter(|served| !served.replica().is_pinned());
     Ok(soon > others.map(|served| served.freeable_len()).sum())
 }
@@ -156,28 +163,45 @@ fn over_budget(data: &DataDir) -> u64 {
 
 /// Bytes beyond the budget, and those that have to go, beside those that are about to: some more,
 /// so that a journal that grows does not have to be looked at each time.
-fn needed(data: &DataDir, unfreed: &Unfreed) -> Result<(u64, u64), Error> {
+fn needed(data: &DataDir, room: &Room) -> (u64, u64) {
     let over = over_budget(data);
     let ahead = match over {
         0 => 0,
         _ => data.options().local_budget.unwrap_or(0) / limits::FREED_AHEAD_SHARE,
     };
-    Ok((over, (over + ahead).max(scarce(data, unfreed)?)))
+    (over, (over + ahead).max(room.scarce()))
 }
 
-/// Bytes by which the disk is below its least free room. What room there is bounds what is lent.
-fn scarce(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
-    let space = data.disk().space().map_err(|source| index::Error::Disk {
-        operation: "stat",
-        path: "the data directory".into(),
-        source,
-    })?;
-    let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
-    let min_free = data.options().min_free.unwrap_or(share);
-    let free = space.free.saturating_add(unfreed.len());
-    let on_disk = free.saturating_add(data.local_len()).saturating_sub(min_free);
-    data.set_room(data.options().local_budget.unwrap_or(u64::MAX).min(on_disk));
-    Ok(min_free.saturating_sub(free))
+/// The disk of the data directory at one moment.
+struct Room {
+    /// Free bytes, with those that are about to be.
+    free: u64,
+    /// How many are to stay free.
+    min_free: u64,
+}
+
+impl Room {
+    fn of(data: &DataDir, unfreed: &Unfreed) -> Result<Room, Error> {
+        let space = data.disk().space().map_err(|source| index::Error::Disk {
+            operation: "stat",
+            path: "the data directory".into(),
+            source,
+        })?;
+        let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
+        let min_free = data.options().min_free.unwrap_or(share);
+        Ok(Room { free: space.free.saturating_add(unfreed.len()), min_free })
+    }
+
+    /// Bytes by which the disk is below its least free room.
+    fn scarce(&self) -> u64 {
+        self.min_free.saturating_sub(self.free)
+    }
+
+    /// How many bytes journals may have, by the disk and by the budget.
+    fn for_journals(&self, data: &DataDir) -> u64 {
+        let on_disk = self.free.saturating_add(data.local_len()).saturating_sub(self.min_free);
+        data.options().local_budget.unwrap_or(u64::MAX).min(on_disk)
+    }
 }
 
 /// What was stored longest ago, up to the bytes that have to go.

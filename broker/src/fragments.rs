@@ -23,10 +23,7 @@ impl Broker {
         request: &FragmentsRequest,
     ) -> Result<Page, Error> {
         let served = resolution.served()?;
-        if !served.entry().spec.flags.may_read() {
-            let detail = "the journal is write-only";
-            return Err(Error::NotAllowed { journal: resolution.journal.clone(), detail });
-        }
+        served.must_be_readable()?;
         self.wait_listed(served).await?;
         let mut page = some(served, request, request.page_len().saturating_add(1));
         let has_more = page.len() > request.page_len();

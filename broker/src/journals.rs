@@ -107,10 +107,8 @@ impl Journals for Broker {
     ) -> Wait<'a, Vec<Fragment>> {
         Box::pin(async move {
             let served = self.look_up(journal, None)?;
-            if !served.entry().spec.flags.may_read() {
-                let detail = "the journal is write-only".to_owned();
-                return Err(Seen::NotAllowed { journal: journal.clone(), detail });
-            }
+            let allowed = served.must_be_readable();
+            allowed.map_err(|error| error.for_client(journal))?;
             let listed = self.wait_listed(&served).await;
             listed.map_err(|error| error.for_client(journal))?;
             Ok(served.stored().some_from(from, max, |_| true))
@@ -239,10 +237,7 @@ impl Broker {
         max: usize,
     ) -> Result<Bytes, Error> {
         self.known(served).await?;
-        if !served.entry().spec.flags.may_read() {
-            let detail = "the journal is write-only";
-            return Err(Error::NotAllowed { journal: served.journal().clone(), detail });
-        }
+        served.must_be_readable()?;
         for _ in 0..MOVES_MAX {
             match served.place(offset) {
                 _ if max == 0 => return Ok(Bytes::new()),

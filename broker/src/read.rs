@@ -63,10 +63,7 @@ impl Broker {
     /// the status is the error's.
     pub fn reader(&self, resolution: &Resolution, request: ReadRequest) -> Result<Reader, Error> {
         let served = resolution.served()?.clone();
-        if !served.entry().spec.flags.may_read() {
-            let detail = "the journal is write-only";
-            return Err(Error::NotAllowed { journal: resolution.journal.clone(), detail });
-        }
+        served.must_be_readable()?;
         Ok(Reader {
             broker: self.clone(),
             served,

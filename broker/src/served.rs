@@ -1,5 +1,6 @@
 //! One journal that this broker serves: its spec, its local half and its stored half.
 
+use crate::Error;
 use crate::append::Allowance;
 use crate::metrics::Traffic;
 use crate::stored::Stored;
@@ -79,6 +80,15 @@ impl Served {
     /// The spec as it is, with its revisions.
     pub fn entry(&self) -> Arc<Entry> {
         self.entry.read().expect("no holder of an entry panics").clone()
+    }
+
+    /// Refuses where the spec lets nobody read the journal.
+    pub(crate) fn must_be_readable(&self) -> Result<(), Error> {
+        if self.entry().spec.flags.may_read() {
+            return Ok(());
+        }
+        let detail = "the journal is write-only";
+        Err(Error::NotAllowed { journal: self.journal().clone(), detail })
     }
 
     /// The spec was applied again. One that is older than the last is passed over: those who apply

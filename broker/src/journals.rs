@@ -6,7 +6,7 @@
 use crate::error::refusal;
 use crate::read::{gone, read_local};
 use crate::served::{Gap, Place};
-use crate::specs::{Purge, expected};
+use crate::specs::Purge;
 use crate::{Broker, Committed, Error, Resolution, Served, Terms};
 use bytes::Bytes;
 use client::{Append, Appended, Error as Seen, Journals, Loan, Read, Space, Staged, Stat, Wait};
@@ -130,7 +130,7 @@ impl Journals for Broker {
     fn change(&self, change: Change) -> Wait<'_, i64> {
         Box::pin(async move {
             let journal = change.journal().clone();
-            let applied = Broker::apply(self, vec![changed(change)]).await;
+            let applied = Broker::apply(self, vec![change.into()]).await;
             match applied.map_err(|error| error.for_client(&journal))? {
                 Outcome::Applied { revision } => Ok(revision),
                 Outcome::Conflict { revision, journal } => Err(Seen::Conflict(journal, revision)),
@@ -158,17 +158,6 @@ impl Journals for Broker {
                 tracing::warn!(%error, "the room of the data directory is unknown");
                 Space::default()
             }
-        }
-    }
-}
-
-fn changed(change: Change) -> cluster::Change {
-    match change {
-        Change::Upsert { spec, expect } => {
-            cluster::Change::Upsert { spec: *spec, expect: expected(expect) }
-        }
-        Change::Delete { journal, expect } => {
-            cluster::Change::Delete { journal, expect: expected(expect) }
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{Broker, Error, Served, limits, persist, quota};
 use cluster::{Change, Entry, Expect, Outcome};
 use index::Turn;
 use index::blocking::off_thread;
-use protocol::{Fragment, Journal, request};
+use protocol::{Fragment, Journal};
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -261,14 +261,5 @@ impl Broker {
             served.stored().remove(object.span);
         }
         Ok(())
-    }
-}
-
-/// What a request expects, as the key space takes it.
-pub(crate) fn expected(expect: request::Expect) -> Expect {
-    match expect {
-        request::Expect::Absent => Expect::Absent,
-        request::Expect::At(revision) => Expect::At(revision),
-        request::Expect::Any => Expect::Any,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use protocol::wire::gazette::apply_request;
-use protocol::{Invalid, Journal, JournalSpec, Suspend};
+use protocol::{Invalid, Journal, JournalSpec, Suspend, request};
 use std::collections::BTreeSet;
 
 /// Changes in one transaction: etcd's default limit of operations (gazette-spec 1.9).
@@ -45,6 +45,16 @@ impl TryFrom<i64> for Expect {
     }
 }
 
+impl From<request::Expect> for Expect {
+    fn from(expect: request::Expect) -> Self {
+        match expect {
+            request::Expect::Absent => Expect::Absent,
+            request::Expect::At(revision) => Expect::At(revision),
+            request::Expect::Any => Expect::Any,
+        }
+    }
+}
+
 /// One change of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -56,6 +66,19 @@ pub enum Change {
     Upsert { spec: JournalSpec, expect: Expect },
     /// Deletes the spec. With [`Expect::Any`] a missing journal is a success that changes nothing.
     Delete { journal: Journal, expect: Expect },
+}
+
+impl From<request::Change> for Change {
+    fn from(change: request::Change) -> Self {
+        match change {
+            request::Change::Upsert { spec, expect } => {
+                Change::Upsert { spec: *spec, expect: expect.into() }
+            }
+            request::Change::Delete { journal, expect } => {
+                Change::Delete { journal, expect: expect.into() }
+            }
+        }
+    }
 }
 
 impl Change {

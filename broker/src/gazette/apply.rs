@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::auth::{Grant, Unauthorized};
 use crate::server::caller::Caller;
-use crate::specs::expected;
 use cluster::{Expect, Outcome};
 use protocol::request::{ApplyRequest, Change};
 use protocol::response::ApplyResponse;
@@ -34,13 +33,13 @@ fn authorized(caller: &Caller, change: Change) -> Result<cluster::Change, Unauth
     check(&caller.grant, &change)?;
     Ok(match change {
         Change::Upsert { spec, expect } => {
-            let (seen, expect) = (seen(caller, &spec.name)?, expected(expect));
-            let expect = narrowed(caller, expect, seen.map_or(Expect::Absent, Expect::At));
+            let seen = seen(caller, &spec.name)?;
+            let expect = narrowed(caller, expect.into(), seen.map_or(Expect::Absent, Expect::At));
             cluster::Change::Upsert { spec: *spec, expect }
         }
         Change::Delete { journal, expect } => {
-            let (seen, expect) = (seen(caller, &journal)?, expected(expect));
-            let expect = narrowed(caller, expect, seen.map_or(Expect::Any, Expect::At));
+            let seen = seen(caller, &journal)?;
+            let expect = narrowed(caller, expect.into(), seen.map_or(Expect::Any, Expect::At));
             cluster::Change::Delete { journal, expect }
         }
     })

@@ -1,12 +1,13 @@
 """Appends tagged records to a file, one write(2) each, and says which returned with success.
 
 writer.py FILE WRITER FIRST [--count N] [--fill BYTES] [--pause SECONDS] [--dup]
-          [--segments N]
+          [--segments N] [--pieces N]
 
 The records are those of src/model.rs. For each one it prints `ack NUMBER`, at once; at the first
 failure `fail NUMBER ERRNO`, and ends with 1. A write that takes only a part of a record is `short`.
 With --dup every write goes through a duplicate of the descriptor that is closed after it, with
---segments it is a writev(2) of so many pieces.
+--segments it is a writev(2) of so many segments. With --pieces a record is so many write(2)s, and
+what one of them leaves is written by another: `ack` says that the last piece was taken.
 """
 import argparse
 import errno
@@ -24,6 +25,7 @@ parser.add_argument("--fill", type=int, default=60)
 parser.add_argument("--pause", type=float, default=0)
 parser.add_argument("--dup", action="store_true")
 parser.add_argument("--segments", type=int)
+parser.add_argument("--pieces", type=int)
 options = parser.parse_args()
 
 
@@ -37,14 +39,23 @@ def record(number):
     return (head + filler * options.fill + "\n").encode()
 
 
+def parts(content, count):
+    borders = [len(content) * at // count for at in range(count + 1)]
+    return [content[begin:end] for begin, end in itertools.pairwise(borders)]
+
+
 def write(fd, content):
     if options.segments is None:
         return os.write(fd, content)
-    borders = [len(content) * at // options.segments for at in range(options.segments + 1)]
-    return os.writev(fd, [content[begin:end] for begin, end in itertools.pairwise(borders)])
+    return os.writev(fd, parts(content, options.segments))
 
 
 def append(fd, content):
+    if options.pieces is not None:
+        for rest in parts(content, options.pieces):
+            while rest:
+                rest = rest[os.write(fd, rest):]
+        return len(content)
     if not options.dup:
         return write(fd, content)
     twin = os.dup(fd)

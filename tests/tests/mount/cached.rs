@@ -1,6 +1,7 @@
 //! A remote mount with its cache: what was read once is local, what is whole is read by the kernel,
 //! and neither ever shows a byte that is not the journal's.
 
+use crate::held::{holder, let_read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tests::daemon;
@@ -46,31 +47,6 @@ fn allocated(second: &Second) -> usize {
     ran.text().parse().unwrap()
 }
 
-/// Opens a file, and reads it when its standard input ends, without another look at it.
-#[track_caller]
-fn holder(file: &Path) -> Running {
-    let script = "import os, sys
-fd = os.open(sys.argv[1], os.O_RDONLY)
-print('open', file=sys.stderr, flush=True)
-sys.stdin.read()
-at = 0
-while got := os.pread(fd, 1 << 20, at):
-    sys.stdout.buffer.write(got)
-    at += len(got)";
-    let mut command = Command::new("python3");
-    command.args(["-c", script]).arg(file).stdin(Stdio::piped());
-    let running = Running::start(&mut command);
-    until("it is open", || running.stderr().contains("open"));
-    running
-}
-
-#[track_caller]
-fn let_read(holder: &mut Running) -> Vec<u8> {
-    drop(holder.stdin());
-    assert!(holder.wait(LIMIT).success(), "{}", holder.stderr());
-    holder.stdout()
-}
-
 #[test]
 fn what_was_read_once_is_read_by_the_kernel_though_the_broker_stands_still() {
     use rustix::process::Signal;
@@ -83,7 +59,7 @@ fn what_was_read_once_is_read_by_the_kernel_though_the_broker_stands_still() {
     assert!(cat(&file) == expected);
     assert_eq!(mode(&file), "passthrough");
     assert_eq!(told(&second, "cache-bytes"), expected.len());
-    let mut holder = holder(&file);
+    let mut holder = holder("open", &file);
     assert_eq!(told(&second, "cache-lent-journals"), 1);
     up.daemon().signal(Signal::STOP);
     let read = let_read(&mut holder);
@@ -179,7 +155,7 @@ fn a_clean_stop_keeps_the_cache_and_a_kill_drops_it() {
     assert!(cat(&second.file("log")) == grown);
     assert_eq!(mode(&second.file("log")), "passthrough");
 
-    let mut holder = holder(&second.file("log"));
+    let mut holder = holder("open", &second.file("log"));
     second.daemon().kill();
     second.again();
     assert_eq!(told(&second, "cache-bytes"), 0);
@@ -211,7 +187,7 @@ fn a_journal_that_was_made_anew_shows_its_own_bytes_only() {
     let file = second.file("log");
     assert!(cat(&file) == old);
     assert_eq!(mode(&file), "passthrough");
-    let mut holder = holder(&file);
+    let mut holder = holder("open", &file);
     std::fs::remove_file(up.file("log")).unwrap();
     put(&up, "log", &new);
     assert!(cat(&file) == new);

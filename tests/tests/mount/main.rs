@@ -9,6 +9,7 @@ mod cached;
 mod control;
 mod dying;
 mod files;
+mod held;
 mod living;
 mod pins;
 mod quota;

@@ -1,12 +1,10 @@
 //! What open files keep: half of the local budget at most, and not for ever.
 
+use crate::held::{holder, let_read};
 use crate::reading::{append, apply, attribute};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use tests::patience::{LIMIT, pause, until};
-use tests::running::Running;
+use tests::patience::{pause, until};
 use tests::shell::cat;
 use tests::world::Up;
 
@@ -44,46 +42,6 @@ fn on_disk(up: &Up) -> usize {
     up.bash(line, &[mirrors.to_str().unwrap()]).ok().text().parse().unwrap()
 }
 
-/// Opens a file, or maps it and closes it. When its standard input ends it prints what it reads or
-/// sends of it, or which error it gets.
-#[track_caller]
-fn holder(how: &str, file: &Path) -> Running {
-    // Python's own mapping would keep a descriptor beside it.
-    let script = "import ctypes, errno, mmap, os, sys
-fd = os.open(sys.argv[2], os.O_RDONLY)
-if sys.argv[1] == 'map':
-    size = os.fstat(fd).st_size
-    call = ctypes.CDLL(None, use_errno=True).mmap
-    call.restype = ctypes.c_void_p
-    call.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
-    place = call(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE, fd, 0)
-    assert place != ctypes.c_void_p(-1).value, os.strerror(ctypes.get_errno())
-    held = (ctypes.c_char * size).from_address(place)
-    os.close(fd)
-print('held', file=sys.stderr, flush=True)
-sys.stdin.read()
-try:
-    if sys.argv[1] == 'send':
-        os.sendfile(1, fd, 0, 1 << 16)
-    else:
-        read = held.raw if sys.argv[1] == 'map' else os.pread(fd, 1 << 20, 0)
-        sys.stdout.buffer.write(read)
-except OSError as error:
-    print(errno.errorcode[error.errno])";
-    let mut command = Command::new("python3");
-    command.args(["-c", script, how]).arg(file).stdin(Stdio::piped());
-    let running = Running::start(&mut command);
-    until("it is held", || running.stderr().contains("held"));
-    running
-}
-
-#[track_caller]
-fn let_read(holder: &mut Running) -> Vec<u8> {
-    drop(holder.stdin());
-    assert!(holder.wait(LIMIT).success(), "{}", holder.stderr());
-    holder.stdout()
-}
-
 /// Appends to another journal, a MiB at a time: none of it may be refused.
 #[track_caller]
 fn append_elsewhere(up: &Up, mebibytes: usize) {
@@ -106,7 +64,7 @@ fn files_beyond_half_the_budget_are_read_through_the_daemon() {
     assert_eq!(attribute(&up, "one", "mode"), "passthrough");
     assert_eq!(attribute(&up, "two", "mode"), "direct");
     assert!(cat(&up.file("two")) == expected);
-    assert!(let_read(&mut first) == expected[..MIB]);
+    assert!(let_read(&mut first) == expected);
     until("two may be lent", || attribute(&up, "two", "mode") == "passthrough");
 }
 

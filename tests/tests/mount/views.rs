@@ -195,7 +195,7 @@ fn t11_in_line_mode_what_was_acknowledged_is_there_once_whatever_dies() {
         let files = [up.file(".courant/lines/log"), second.file(".courant/lines/log")];
         let mut writers: Vec<Running> = (0..2)
             .map(|at| {
-                let mut command = shell::python("piecewise.py");
+                let mut command = shell::python("writer.py");
                 let (id, first) = ((at + 1).to_string(), next[at].to_string());
                 let fill = (50 + 30_011 * (round % 3)).to_string();
                 command.arg(&files[at]).args([&id, &first, "--fill", &fill, "--pieces", "5"]);

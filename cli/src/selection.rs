@@ -1,6 +1,6 @@
 //! Which journals a command means: named one by one, or by a selector.
 
-use crate::Error;
+use crate::{Error, output};
 use client::Remote;
 use protocol::response::ListedJournal;
 use protocol::{Journal, Selector};
@@ -73,6 +73,14 @@ impl Selection {
             (true, None) => Err(Error::NoMatch(selector.to_string())),
             (false, _) => Ok(listed),
         }
+    }
+}
+
+/// Tells that a selector, where there is one, matches nothing: for commands whose answer is then
+/// empty, and no failure.
+pub fn note_if_none(selector: &Selector, is_none: bool) {
+    if is_none && *selector != Selector::default() {
+        output::note(&format!("no journal matches the selector {selector}"));
     }
 }
 

@@ -6,7 +6,7 @@ mod source;
 use super::mount::postfix;
 use crate::connection::Connection;
 use crate::progress::Progress;
-use crate::{Error, output, seams};
+use crate::{Error, output, seams, selection};
 use client::{Fragments, audit};
 use protocol::Selector;
 use report::Report;
@@ -71,9 +71,7 @@ impl Fsck {
         let mut report = Report::new(self.format == Format::Text);
         let progress = Progress::bytes("verifying", source.total(), true);
         report.add(&progress, source.names())?;
-        if self.selector != Selector::default() && source.journals().is_empty() {
-            output::note(&format!("no journal matches the selector {}", self.selector));
-        }
+        selection::note_if_none(&self.selector, source.journals().is_empty());
         for journal in source.journals() {
             let subject = source.subject(&journal).await?;
             let read = audit::read_all(&ways, &subject.listed, |len| progress.advance(len)).await;

@@ -1,7 +1,7 @@
 //! `courant journals list`: the specs of journals, as a table or as text that `apply` takes.
 
 use crate::table::Table;
-use crate::{Error, output, proto, random};
+use crate::{Error, output, proto, random, selection};
 use client::{Remote, Snapshots, specs};
 use protocol::response::{ListResponse, ListedJournal};
 use protocol::wire::gazette;
@@ -78,9 +78,7 @@ impl List {
     pub async fn run(self, remote: &Arc<Remote>) -> Result<(), Error> {
         if !self.watch {
             let list = remote.list_whole(self.selector.clone()).await?;
-            if list.journals.is_empty() && self.selector != Selector::default() {
-                output::note(&format!("no journal matches the selector {}", self.selector));
-            }
+            selection::note_if_none(&self.selector, list.journals.is_empty());
             return self.show(list);
         }
         let seed = random::number()?;

@@ -93,9 +93,8 @@ async fn persist_next(broker: Broker, served: Arc<Served>) -> Life {
 /// all: somebody deleted the objects. They are put again, unless their journal's retention would
 /// have deleted them as well (`retain` sees to those).
 fn to_put_again(broker: &Broker, served: &Served) -> Vec<Closed> {
-    let retention = served.entry().spec.fragment.retention;
-    let keep_from = retain::keep_from(broker, retention);
-    let is_kept = |stored: &Stored| retention.is_zero() || stored.mod_time >= keep_from;
+    let since = retain::kept_since(broker, &served.entry().spec);
+    let is_kept = |stored: &Stored| since.is_none_or(|since| stored.mod_time >= since);
     let mut vanished = served.vanished();
     vanished.retain(|closed| closed.persisted.as_ref().is_some_and(is_kept));
     if !vanished.is_empty() {

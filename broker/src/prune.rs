@@ -3,7 +3,7 @@
 //! Retention looks at the fragments that cover the journal. A prune lists the stores besides, so
 //! that smaller fragments and forks below the covered ones go with them (gazette-spec 9.2).
 
-use crate::retain::{keep_from, too_old, trim};
+use crate::retain::{Keeps, trim};
 use crate::{Broker, Error, Served};
 use protocol::{Fragment, Journal, Offset};
 use std::sync::Arc;
@@ -18,9 +18,10 @@ pub struct Pruned {
 }
 
 impl Broker {
-    /// Deletes the stored fragments of a journal that are older than its retention; with `dry_run`
-    /// it only says which. A retention of zero keeps for ever. The fragment that ends highest
-    /// always stays, and so does what is not whole below the ones that go.
+    /// Deletes the stored fragments of a journal that are older than its retention, or lie further
+    /// below its head than the bytes that it keeps; with `dry_run` it only says which. Without
+    /// either limit it keeps for ever. The fragment that ends highest always stays, and so does
+    /// what is not whole below the ones that go.
     ///
     /// Fails where the stores can't be listed, or a mount reads the journal's file directly: its
     /// bytes can't be freed then.
@@ -28,15 +29,14 @@ impl Broker {
         let served = self.served(journal).ok_or_else(|| self.not_found(journal))?;
         self.wait_listed(&served).await?;
         check(&served)?;
-        let retention = served.entry().spec.fragment.retention;
-        if retention.is_zero() {
+        let keeps = Keeps::of(self, &served)?;
+        if keeps.is_all() {
             return Ok(Pruned { fragments: Vec::new(), first: served.stat().first });
         }
-        let keep_from = keep_from(self, retention);
-        let covering = too_old(served.stored().all(), keep_from, served.replica().persisted());
+        let covering = keeps.before_first(served.stored().all(), served.replica().persisted());
         let below = covering.last().map_or(Offset::ZERO, Fragment::end);
         let below = below.max(served.replica().trimmed());
-        let fragments = self.stored_below(&served, below, keep_from).await?;
+        let fragments = self.stored_below(&served, below, keeps).await?;
         if dry_run {
             return Ok(Pruned { fragments, first: served.stat().first.max(below) });
         }
@@ -45,15 +45,15 @@ impl Broker {
         Ok(Pruned { fragments, first: served.stat().first })
     }
 
-    /// The objects of all stores of a journal that end at `below` or before, and are old.
+    /// The objects of all stores of a journal that end at `below` or before, and are not kept.
     async fn stored_below(
         &self,
         served: &Served,
         below: Offset,
-        keep_from: i64,
+        keeps: Keeps,
     ) -> Result<Vec<Fragment>, Error> {
         let mut found = self.list_objects(served).await?;
-        found.retain(|fragment| fragment.end() <= below && fragment.mod_time < keep_from);
+        found.retain(|fragment| fragment.end() <= below && !keeps.has(fragment));
         found.sort_by_key(|fragment| fragment.span);
         Ok(found)
     }

@@ -5,7 +5,7 @@
 //! without a spec are set aside and named.
 
 use crate::stored::refresh;
-use crate::{Broker, Error, Served, limits, persist, quota};
+use crate::{Broker, Error, Served, limits, persist};
 use cluster::{Change, Entry, Expect, Outcome};
 use index::Turn;
 use index::blocking::off_thread;
@@ -147,7 +147,7 @@ impl Broker {
     async fn apply_in(&self, changes: Vec<Change>, purge: Purge) -> Result<Outcome, Error> {
         for change in &changes {
             if let Change::Upsert { spec, .. } = change {
-                quota::check_labels(spec)?;
+                spec.check_bytes()?;
             }
         }
         let mut turns = Vec::new();

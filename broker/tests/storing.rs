@@ -359,6 +359,51 @@ async fn what_lies_further_below_the_head_than_its_journal_keeps_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_prune_keeps_as_many_bytes_as_retention_does() {
+    let world = World::new().await;
+    let served = world.apply("a/journal", |_| ()).await;
+    for content in ["0123456789", "abcdefghij", "ABCDEFGHIJ", "last"] {
+        world.append("a/journal", content).await;
+        persisted(&world, "a/journal").await;
+    }
+    let name = journal("a/journal");
+    let store = world.broker.stores().get("file:///").expect("it is a store");
+    let small = "0000000000000002-0000000000000005-0ec09ef9836da03f1add21e3ef607627e687e790.raw";
+    plant(&world.files, &format!("a/journal/{small}"), b"234");
+    let objects = async || {
+        let listed = store.list(&name).await.expect("it works");
+        let mut spans: Vec<_> = listed.iter().map(|fragment| fragment.span).collect();
+        spans.sort();
+        spans
+    };
+    let spans = |spans: &[(u32, u64)]| -> Vec<_> {
+        spans.iter().map(|(begin, len)| Span::at((*begin).into(), *len)).collect()
+    };
+    let all = spans(&[(0, 10), (2, 3), (10, 10), (20, 10), (30, 4)]);
+    assert_eq!(objects().await, all);
+    let prune = async |bytes, is_dry| {
+        world.apply("a/journal", |spec| label(spec, "courant/retain-bytes", bytes)).await;
+        let pruned = world.broker.prune(&name, is_dry).await?;
+        let gone: Vec<_> = pruned.fragments.iter().map(|fragment| fragment.span).collect();
+        Ok::<_, broker::Error>((gone, pruned.first))
+    };
+    // Case: all of it is kept, to the byte
+    assert_eq!(prune("34", false).await.expect("it works"), (Vec::new(), 0.into()));
+    assert_eq!(prune("25", false).await.expect("it works"), (Vec::new(), 0.into()));
+    // Case: the head is at 34: what ends at 19 or below goes, small fragments too
+    let far = (spans(&[(0, 10), (2, 3)]), Offset::from(10));
+    assert_eq!(prune("15", true).await.expect("it works"), far);
+    assert_eq!((objects().await, served.stat().first), (all, 0.into()), "it was dry");
+    assert_eq!(prune("15", false).await.expect("it works"), far);
+    assert_eq!(objects().await, spans(&[(10, 10), (20, 10), (30, 4)]));
+    assert_eq!(world.read("a/journal", 10).await.expect("kept"), "abcdefghijABCDEFGHIJlast");
+    // Case: the last one stays
+    let rest = (spans(&[(10, 10), (20, 10)]), Offset::from(30));
+    assert_eq!(prune("1", false).await.expect("it works"), rest);
+    assert_eq!(world.read("a/journal", 30).await.expect("kept"), "last");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_flipped_bit_never_becomes_a_fragment() {
     let world = World::new().await;
     let served = world.create("a/journal").await;

@@ -18,6 +18,13 @@ pub const CONTENT_TYPE: &str = "content-type";
 const MESSAGE_TYPE: &str = "app.gazette.dev/message-type";
 const MESSAGE_SUBTYPE: &str = "app.gazette.dev/message-subtype";
 
+/// The label of how many bytes below its head a journal keeps at least: a spec of Gazette's knows
+/// retention by age only, and takes any label.
+const RETAIN_BYTES: &str = "courant/retain-bytes";
+
+/// The label of how many readable bytes a journal has at most.
+const MAX_BYTES: &str = "courant/max-bytes";
+
 /// Labels that have one value at most.
 const SINGLE_VALUED: [&str; 6] = [
     "app.gazette.dev/instance",
@@ -74,6 +81,34 @@ impl JournalSpec {
     /// The MIME type of the journal's content, where its labels tell.
     pub fn content_type(&self) -> Option<&str> {
         self.labels.value_of(CONTENT_TYPE)
+    }
+
+    /// How many bytes below its head the journal keeps at least, where its labels tell: more than
+    /// none. `None` for all of them.
+    pub fn retain_bytes(&self) -> Result<Option<i64>, Invalid> {
+        self.bytes_of(RETAIN_BYTES)
+    }
+
+    /// How many readable bytes the journal has at most, where its labels tell: more than none.
+    /// `None` for any number.
+    pub fn max_bytes(&self) -> Result<Option<i64>, Invalid> {
+        self.bytes_of(MAX_BYTES)
+    }
+
+    /// Refuses labels of bytes that are no numbers, which say nothing.
+    pub fn check_bytes(&self) -> Result<(), Invalid> {
+        self.retain_bytes().and(self.max_bytes()).map(drop)
+    }
+
+    fn bytes_of(&self, label: &str) -> Result<Option<i64>, Invalid> {
+        let Some(value) = self.labels.value_of(label) else { return Ok(None) };
+        match value.parse() {
+            Ok(bytes) if bytes > 0 => Ok(Some(bytes)),
+            _ => Err(Invalid::new(format!(
+                "{}: its label {label} ({value}) is no number of bytes, such as 1073741824",
+                self.name
+            ))),
+        }
     }
 
     /// Replicas wanted at this moment: fewer than `replication` while suspended.

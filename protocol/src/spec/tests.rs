@@ -235,3 +235,29 @@ fn fewer_replicas_are_wanted_while_suspended() {
     spec.suspend = None;
     assert_eq!(spec.desired_replicas(), 3);
 }
+
+#[test]
+fn a_label_says_how_many_bytes_are_kept() {
+    let labelled = |value: Option<&str>| {
+        let mut spec = JournalSpec::try_from(message()).expect("valid");
+        if let Some(value) = value {
+            spec.labels = spec.labels.with(RETAIN_BYTES, value).expect("a label");
+        }
+        spec
+    };
+    // Case: the label's value, how many are kept
+    let cases = [(None, None), (Some("1"), Some(1)), (Some("1073741824"), Some(1 << 30))];
+    for (value, expected) in cases {
+        assert_eq!(labelled(value).retain_bytes(), Ok(expected), "{value:?}");
+    }
+    for value in ["0", "-1", "1GiB"] {
+        let spec = labelled(Some(value));
+        let invalid = spec.retain_bytes().expect_err(value);
+        let text = invalid.to_string();
+        assert!(text.starts_with("foo/bar: its label courant/retain-bytes"), "{text}");
+        assert_eq!((spec.max_bytes(), spec.check_bytes()), (Ok(None), Err(invalid)));
+    }
+    let mut limited = labelled(None);
+    limited.labels = limited.labels.with(MAX_BYTES, "12").expect("a label");
+    assert_eq!((limited.max_bytes(), limited.check_bytes()), (Ok(Some(12)), Ok(())));
+}

@@ -67,6 +67,29 @@ fn what_is_older_than_its_retention_is_pruned() {
 }
 
 #[test]
+fn what_is_further_below_the_head_than_its_size_is_pruned() {
+    let serve = Serve::start();
+    serve.create(&["log"], "labels: [{name: courant/retain-bytes, value: '3000'}]\n");
+    for round in 0..4 {
+        let content = format!("{round}{}\n", "x".repeat(2000));
+        serve.journals_of(&["append", "local/log"], content).ok();
+    }
+    serve.until_stored("local/log", 3);
+    let before = objects(&serve, "local/log");
+    let dry = serve.journals(&["prune", "--dry-run", "local/log"]).ok().text();
+    assert_tells(&dry, &["local/log: would delete", "more than 2.9 KiB below its head"]);
+    let would = listed(&dry);
+    assert!(!would.is_empty(), "{dry}");
+    assert_eq!(objects(&serve, "local/log"), before, "a dry run deletes nothing");
+    let told = serve.journals(&["prune", "local/log"]).ok().text();
+    assert_tells(&told, &["local/log: deleted"]);
+    let left = objects(&serve, "local/log");
+    assert!(would.iter().all(|name| !left.contains(name)), "{would:?} {left:?}");
+    let read = serve.journals(&["read", "local/log"]).ok().text();
+    assert!(read.len() >= 3000 && read.ends_with(&"x".repeat(2000)), "{}", read.len());
+}
+
+#[test]
 fn a_purge_takes_the_objects_that_a_dry_run_named() {
     let serve = Serve::start();
     serve.create(&["log"], "");

@@ -18,7 +18,7 @@ use crate::Error;
 use index::disk::{Disk, ForgetfulDisk};
 use index::name;
 use index::store::{Content, Store, StoreError};
-pub(crate) use places::Places;
+pub(crate) use places::{Places, Wish};
 use protocol::{Fragment, Journal, Offset};
 use reqwest::Client;
 use rests::{Resting, Rests};
@@ -55,11 +55,12 @@ impl Fragments {
     /// The bytes of a fragment from `from` on, checked, by the first way that works, and which that
     /// is. `url` is the one that the broker gave, or empty. An error is that of the last way; there
     /// may be none to try.
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
         fragment: &Fragment,
         url: &str,
         from: Offset,
+        wish: Wish,
     ) -> Result<(Content, Way), StoreError> {
         let mut last = None;
         for way in [Way::Url, Way::Store] {
@@ -69,9 +70,9 @@ impl Fragments {
             let opened = match way {
                 // A URL of files has no server, and leads to what the store has.
                 Way::Url if url.is_empty() || url.starts_with("file:") => continue,
-                Way::Url => self.fetch(fragment, url, from).await,
+                Way::Url => self.fetch(fragment, url, from, wish).await,
                 Way::Store => match self.store(&fragment.backing_store) {
-                    Some(Ok(store)) => self.places.open(&store, fragment, from).await,
+                    Some(Ok(store)) => self.places.open(&store, fragment, from, wish).await,
                     Some(Err(error)) => Err(error),
                     None => continue,
                 },
@@ -94,14 +95,15 @@ impl Fragments {
         fragment: &Fragment,
         url: &str,
         from: Offset,
+        wish: Wish,
     ) -> Result<Content, StoreError> {
         let http = self.http.get_or_init(index::cloud::http_client).as_ref();
         let unusable = |detail: &String| StoreError::Unfetched {
             name: name::path(fragment),
             detail: detail.clone(),
         };
-        let place = self.places.take();
-        fetch::fetch(http.map_err(unusable)?, url, fragment, from, place).await
+        let parts = self.places.take(wish);
+        fetch::fetch(http.map_err(unusable)?, url, fragment, from, parts).await
     }
 
     /// The store of a URL, with this client's credentials. `None` where that is one of files whose

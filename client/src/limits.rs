@@ -1,5 +1,6 @@
 //! The bounds of a client, each with its reason.
 
+use index::store::{PART_LEN, PARTS_AT_ONCE};
 use std::time::Duration;
 
 /// A broker that does not take a connection within this is away: loopback and data centres answer
@@ -63,11 +64,12 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// while a reader takes what came.
 pub const FLOW_PIECES: usize = 8;
 
-/// Bytes before the end of a fragment from which on the next one is fetched as well. With
-/// `FLOW_PIECES`, a sequential reader holds 4 MiB at most.
-pub const NEXT_FLOW_WITHIN: u64 = 8 << 20;
+/// Bytes before the end of a fragment from which on the next one is fetched as well: then the last
+/// parts of this one are under way, and the store would soon be asked for nothing. With
+/// `FLOW_PIECES`, a sequential reader holds 4 MiB at most besides its parts.
+pub const NEXT_FLOW_WITHIN: u64 = PARTS_AT_ONCE as u64 * PART_LEN;
 
-/// Readers that fetch large objects in parts, each of which takes 16 MiB; the others fetch in one
+/// Flows that fetch large objects in parts, each of which takes 16 MiB; the others fetch in one
 /// piece.
 pub const PARTED_FLOWS: usize = 4;
 

@@ -19,7 +19,7 @@ pub(crate) mod url;
 pub use content::Content;
 pub use error::{Doing, StoreError};
 pub use pack::{Digest, Source, digest};
-pub use parts::{PART_LEN, PARTS_AT_ONCE, Place};
+pub use parts::{PART_LEN, PARTS_AT_ONCE, Parts, Pieces, Place};
 pub use survey::Object;
 
 use self::url::{Scheme, StoreUrl};
@@ -129,7 +129,7 @@ impl Store {
         &self,
         fragment: &Fragment,
         from: Offset,
-        parts: Option<Place>,
+        parts: Option<Parts>,
     ) -> Result<Content, StoreError> {
         let span = fragment.span;
         assert!(span.begin() <= from && from <= span.end(), "{from} is not within {span}");
@@ -151,7 +151,7 @@ impl Store {
                 let told = move |error| store.failed(Doing::Read, &failing, error);
                 let fetched = object.into_stream().map_err(told);
                 let fetched = match parts {
-                    Some(place) => fetched.chain(self.parts(key, got..size, place)).boxed(),
+                    Some(parts) => self.parts(&key, fetched.boxed(), got..size, parts),
                     None => fetched.boxed(),
                 };
                 return Ok(Content::of_object(fragment.clone(), fetched, start, from));

@@ -2,8 +2,8 @@
 
 use super::Bucket;
 use super::catalog::Place;
-use crate::fragments::Places;
 use crate::fragments::flow::Flow;
+use crate::fragments::{Places, Wish};
 use crate::limits::{FLOW_SKIP, NEXT_FLOW_WITHIN};
 use crate::{Error, Read};
 use bytes::Bytes;
@@ -76,7 +76,7 @@ impl Bucket {
             }
         }
         let store = &self.shared.store;
-        let opened = start(store, &self.places, fragment.clone(), offset).await;
+        let opened = start(store, &self.places, fragment.clone(), offset, Wish::Any).await;
         let flow = opened.map_err(|error| self.fault(&fragment, error))?;
         Ok(Cursor { journal: journal.clone(), flow, next: JoinSet::new() })
     }
@@ -90,7 +90,9 @@ impl Bucket {
         let place = self.shared.catalog().place(&cursor.journal, None, end);
         if let Place::Stored(fragment) = place {
             let (store, places) = (self.shared.store.clone(), self.places.clone());
-            cursor.next.spawn(async move { start(&store, &places, *fragment, end).await });
+            cursor
+                .next
+                .spawn(async move { start(&store, &places, *fragment, end, Wish::All).await });
         }
     }
 
@@ -119,7 +121,8 @@ async fn start(
     places: &Places,
     fragment: Fragment,
     from: Offset,
+    wish: Wish,
 ) -> Result<Flow, StoreError> {
-    let content = places.open(store, &fragment, from).await?;
+    let content = places.open(store, &fragment, from, wish).await?;
     Ok(Flow::start(fragment, content, from))
 }

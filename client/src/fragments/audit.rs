@@ -3,7 +3,7 @@
 //! Every object is read whole, so that its sum is verified. What lies below the first fragment was
 //! trimmed and is no gap (design, section 2).
 
-use super::Fragments;
+use super::{Fragments, Wish};
 use crate::limits::AUDITED_AT_ONCE;
 use crate::naming::Strange;
 use bytes::Bytes;
@@ -182,7 +182,7 @@ pub async fn read_all(
 
 async fn verify(ways: &Fragments, listed: &ListedFragment) -> Result<(), StoreError> {
     let (fragment, url) = (&listed.fragment, &listed.signed_url);
-    let (mut content, _) = ways.open(fragment, url, fragment.begin()).await?;
+    let (mut content, _) = ways.open(fragment, url, fragment.begin(), Wish::All).await?;
     while content.try_next().await?.is_some() {}
     Ok(())
 }
@@ -257,7 +257,7 @@ impl Side {
         listed: &ListedFragment,
         from: Offset,
     ) -> Result<Side, StoreError> {
-        let (content, _) = ways.open(&listed.fragment, &listed.signed_url, from).await?;
+        let (content, _) = ways.open(&listed.fragment, &listed.signed_url, from, Wish::Any).await?;
         Ok(Side { content, chunk: Bytes::new() })
     }
 

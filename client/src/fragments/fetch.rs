@@ -1,23 +1,23 @@
 //! Fetching a fragment's object by its signed URL.
 
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use index::name;
-use index::store::{Content, PART_LEN, PARTS_AT_ONCE, Place, StoreError};
+use index::store::{Content, PART_LEN, Parts, Pieces, StoreError};
 use protocol::{Codec, Fragment, Offset};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_RANGE, RANGE};
 use reqwest::{Client, Response, StatusCode};
 use std::ops::Range;
 
-/// The fragment's bytes from `from` on, checked as those of a store are. With a `place`, a large
-/// object is fetched in parts, as [`Store::open_in_parts`](index::store::Store::open_in_parts)
+/// The fragment's bytes from `from` on, checked as those of a store are. With `parts`, a large
+/// object is fetched so, as [`Store::open_in_parts`](index::store::Store::open_in_parts)
 /// does. A URL is a secret: no error tells it.
 pub(crate) async fn fetch(
     http: &Client,
     url: &str,
     fragment: &Fragment,
     from: Offset,
-    place: Option<Place>,
+    parts: Option<Parts>,
 ) -> Result<Content, StoreError> {
     // Compressed bytes are fetched from the begin, and skipped when decompressed. Their parts could
     // not be asked for again after the URL has run out, and all would have to be.
@@ -25,15 +25,19 @@ pub(crate) async fn fetch(
     let skipped = if is_plain { from.since(fragment.begin()) } else { 0 };
     let object = Object { http: http.clone(), url: url.to_owned(), fragment: fragment.clone() };
     let len = fragment.span.len();
-    let place = place.filter(|_| is_plain && len - skipped > PART_LEN);
-    let first_end = if place.is_some() { Some(skipped + PART_LEN) } else { None };
+    let parts = parts.filter(|_| is_plain && len - skipped > PART_LEN);
+    let first_end = if parts.is_some() { Some(skipped + PART_LEN) } else { None };
     let answer = object.get(skipped, first_end).await?;
     let is_ranged = answer.status() == StatusCode::PARTIAL_CONTENT;
     let start = fragment.begin().plus(if is_ranged { skipped } else { 0 });
     let body = object.clone().body(answer);
-    let body = match place {
-        Some(place) if is_ranged => {
-            body.chain(object.parts(skipped + PART_LEN..len, place)).boxed()
+    let body = match parts {
+        Some(parts) if is_ranged => {
+            let part = move |part: Range<u64>| {
+                let object = object.clone();
+                async move { object.part(part.start, part.end).await }
+            };
+            parts.in_order(body, skipped + PART_LEN..len, part)
         }
         _ => body,
     };
@@ -79,30 +83,15 @@ impl Object {
         answer.bytes_stream().map(move |chunk| chunk.map_err(|error| self.failed(error))).boxed()
     }
 
-    /// The bytes of a range in order, several parts of it fetched at once.
-    fn parts(
-        self,
-        range: Range<u64>,
-        place: Place,
-    ) -> BoxStream<'static, Result<Bytes, StoreError>> {
-        let (end, len) = (range.end, usize::try_from(PART_LEN).expect("a part is small"));
-        let begins = range.step_by(len).map(move |begin| (begin, (begin + PART_LEN).min(end)));
-        let parts = stream::iter(begins).map(move |(begin, end)| {
-            let _held = &place;
-            let object = self.clone();
-            async move { object.part(begin, end).await }
-        });
-        parts.buffered(PARTS_AT_ONCE).boxed()
-    }
-
-    async fn part(&self, begin: u64, end: u64) -> Result<Bytes, StoreError> {
+    async fn part(&self, begin: u64, end: u64) -> Pieces<StoreError> {
         let answer = self.get(begin, Some(end)).await?;
         let is_part = answer.status() == StatusCode::PARTIAL_CONTENT
             && answer.content_length().is_some_and(|len| len == end - begin);
         if !is_part {
             return Err(self.unfetched(format!("it does not answer with {begin} to {end}")));
         }
-        answer.bytes().await.map_err(|error| self.failed(error))
+        let pieces = answer.bytes_stream().try_collect().await;
+        pieces.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: reqwest::Error) -> StoreError {

@@ -6,7 +6,7 @@
 //! not answer such a Read, it is asked to proxy after all.
 
 use super::flow::Flow;
-use super::{Fragments, Way};
+use super::{Fragments, Way, Wish};
 use crate::Error;
 use crate::limits::{FLOW_RESUMES, NEXT_FLOW_WITHIN};
 use crate::remote::{Door, Incoming, Next};
@@ -114,7 +114,7 @@ impl Passage {
 
     /// The fragment by a way of this client, else the broker again.
     async fn turn_to(&self, fragment: Fragment, url: String, from: Offset) -> Result<At, Error> {
-        match fetched(&self.fragments, fragment, url, from).await {
+        match fetched(&self.fragments, fragment, url, from, Wish::Any).await {
             Some(stored) => Ok(At::Stored(Box::new(stored))),
             None => {
                 self.fragments.leave_to_broker(self.request.journal.journal());
@@ -223,8 +223,9 @@ async fn fetched(
     fragment: Fragment,
     url: String,
     from: Offset,
+    wish: Wish,
 ) -> Option<Stored> {
-    match fragments.open(&fragment, &url, from).await {
+    match fragments.open(&fragment, &url, from, wish).await {
         Ok((content, way)) => {
             let flow = Flow::start(fragment, content, from);
             Some(Stored { flow, way, from })
@@ -246,7 +247,7 @@ async fn after(
     let at = begin(door, fragments, ReadRequest { metadata_only: true, ..request }).await?;
     if let At::Broker(incoming) = &at
         && let Some((fragment, url)) = incoming.offered()
-        && let Some(stored) = fetched(fragments, fragment, url, from).await
+        && let Some(stored) = fetched(fragments, fragment, url, from, Wish::All).await
     {
         return Ok(At::Stored(Box::new(stored)));
     }

@@ -15,6 +15,7 @@ use protocol::{Codec, Span};
 use server::{Manner, Server};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 const NAME: &str = "local/log";
 
@@ -118,13 +119,39 @@ async fn fragments_are_fetched_by_their_urls_in_every_codec() {
     assert_eq!(double.requests("proxied"), 0);
 }
 
-#[tokio::test]
-async fn large_objects_are_fetched_in_parts() {
+/// An object of three parts.
+async fn large() -> (Bytes, Fragment) {
     const LEN: usize = 11 << 20;
     let content: Bytes = (0..LEN).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect();
     let span = Span::at(Offset::ZERO, LEN as u64);
     let sum = digest(span, Arc::new(Whole(content.clone()))).await.expect("memory").sum;
     let fragment = Fragment { span, sum, ..stored(Codec::None, "file:///").await };
+    (content, fragment)
+}
+
+#[tokio::test]
+async fn a_sequential_reader_has_the_parts_before_it_takes_them() {
+    let (content, fragment) = large().await;
+    // Case: who reads, and the requests that its first bytes cause.
+    for (wish, requests) in [(Wish::Any, 1), (Wish::All, 3)] {
+        let server = Server::start(content.to_vec(), Manner::Works).await;
+        let ways = Fragments::new(None);
+        let opened = ways.open(&fragment, server.url(), fragment.begin(), wish).await;
+        let (mut opened, _) = opened.expect("it answers");
+        assert!(opened.try_next().await.expect("readable").is_some());
+        let all_asked = async {
+            while server.requests().len() < requests {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all_asked).await.expect("all are asked for");
+        assert_eq!(server.requests().len(), requests, "{wish:?}");
+    }
+}
+
+#[tokio::test]
+async fn large_objects_are_fetched_in_parts() {
+    let (content, fragment) = large().await;
     // Case: how the server behaves, where the read begins, how many requests it gets; none where
     // the read fails.
     let cases = [
@@ -134,11 +161,13 @@ async fn large_objects_are_fetched_in_parts() {
         (Manner::IgnoresRanges, 5, Some(1)),
         (Manner::EndsEarly(1 << 20), 0, None),
     ];
-    for (manner, from, requests) in cases {
+    let wishes = [Wish::Any, Wish::All];
+    let cases = cases.into_iter().flat_map(|case| wishes.map(|wish| (case, wish)));
+    for ((manner, from, requests), wish) in cases {
         let server = Server::start(content.to_vec(), manner).await;
         let ways = Fragments::new(None);
         let at = Offset::try_from(from as u64).expect("small");
-        let (opened, way) = ways.open(&fragment, server.url(), at).await.expect("it answers");
+        let (opened, way) = ways.open(&fragment, server.url(), at, wish).await.expect("it answers");
         assert_eq!(way, Way::Url);
         let read = opened.try_collect::<Vec<Bytes>>().await;
         match requests {

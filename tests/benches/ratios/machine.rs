@@ -45,7 +45,7 @@ pub fn until_idle(process: u32) {
 }
 
 /// The time that a process has used, in clock ticks: fields 14 and 15 of `/proc/PID/stat`.
-fn ticks(process: u32) -> u64 {
+pub fn ticks(process: u32) -> u64 {
     let stat = read(format!("/proc/{process}/stat"));
     // The name before may hold anything, but the last parenthesis is its end.
     let (_, fields) = stat.rsplit_once(')').unwrap();

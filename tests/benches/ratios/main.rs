@@ -4,8 +4,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may end where it stands")]
 
+mod blocked;
+mod bucket;
 mod calls;
+mod compare;
 mod daemon;
+mod fetching;
 mod following;
 mod machine;
 mod reading;
@@ -18,6 +22,7 @@ mod syncing;
 mod wire;
 mod writing;
 
+use compare::Earlier;
 use report::{Case, Report};
 use std::process::ExitCode;
 
@@ -64,22 +69,24 @@ const QUICK: Scale = Scale {
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
 
 /// The rows that can be asked for, by what measures them.
-const ROWS: [(&[u32], Measure); 11] = [
+const ROWS: [(&[u32], Measure); 13] = [
     (&[1, 2], reading::measure),
     (&[3], writing::measure),
     (&[4, 6], calls::measure),
     (&[11], following::measure),
     (&[12], syncing::measure),
     (&[13], daemon::measure),
+    (&[14], fetching::measure),
     (&[18], storing::measure),
     (&[19], scaling::measure),
     (&[20], daemon::measure_random),
     (&[21], scaling::measure_walk),
     (&[22], syncing::measure_queued),
+    (&[23], blocked::measure),
 ];
 
-const USAGE: &str = "usage: scripts/bench [--quick] [ROW ...], with rows 1 2 3 4 6 11 12 13 18 19 \
-                     20 21 22";
+const USAGE: &str = "usage: scripts/bench [--quick] [--compare FILE] [ROW ...], with rows 1 2 3 4 \
+                     6 11 12 13 14 18 19 20 21 22 23, and a bench.json of an earlier run";
 
 /// What the command line asks for.
 struct Asked {
@@ -87,12 +94,14 @@ struct Asked {
     is_quick: bool,
     /// Empty: all of them.
     rows: Vec<u32>,
+    /// What an earlier run wrote.
+    earlier: Option<Earlier>,
 }
 
 impl Asked {
-    fn read(arguments: impl Iterator<Item = String>) -> Option<Asked> {
-        let mut asked = Asked { scale: FULL, is_quick: false, rows: Vec::new() };
-        for argument in arguments {
+    fn read(mut arguments: impl Iterator<Item = String>) -> Option<Asked> {
+        let mut asked = Asked { scale: FULL, is_quick: false, rows: vec![], earlier: None };
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 // What cargo bench says to every bench.
                 "--bench" => {}
@@ -100,6 +109,7 @@ impl Asked {
                     asked.scale = QUICK;
                     asked.is_quick = true;
                 }
+                "--compare" => asked.earlier = Some(Earlier::read(arguments.next()?.as_ref())?),
                 row => asked.rows.push(known(row.parse().ok()?)?),
             }
         }
@@ -126,6 +136,9 @@ fn main() -> ExitCode {
             report.add(measure(asked.scale, &|row| asked.is_wanted(row)));
         }
     }
-    report.end();
-    ExitCode::SUCCESS
+    let cases = report.end();
+    match asked.earlier.is_none_or(|earlier| earlier.is_kept_by(&cases)) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }

@@ -1,6 +1,6 @@
 //! What was measured, as a table and as JSON.
 
-use crate::samples::{Samples, Spread};
+use crate::samples::{Samples, Spread, median};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -25,6 +25,8 @@ pub enum Wanted {
     AtMost(f64),
     /// Theirs divided by ours, at least so much.
     TimesFaster(f64),
+    /// Ours, so much at most; theirs is told.
+    NoMore(f64),
     /// No ratio: the number is told.
     Told,
 }
@@ -34,7 +36,16 @@ impl Wanted {
         match self {
             Wanted::AtLeast(_) | Wanted::AtMost(_) => samples.ratio(|ours, theirs| ours / theirs),
             Wanted::TimesFaster(_) => samples.ratio(|ours, theirs| theirs / ours),
-            Wanted::Told => None,
+            Wanted::NoMore(_) | Wanted::Told => None,
+        }
+    }
+
+    /// Whether more of what counts is better than less.
+    fn is_more_better(self, unit: &str) -> bool {
+        match self {
+            Wanted::AtLeast(_) | Wanted::TimesFaster(_) => true,
+            Wanted::AtMost(_) | Wanted::NoMore(_) => false,
+            Wanted::Told => unit.ends_with("/s"),
         }
     }
 
@@ -43,6 +54,7 @@ impl Wanted {
             Wanted::AtLeast(ratio) => format!(">= {ratio}"),
             Wanted::AtMost(ratio) => format!("<= {ratio}"),
             Wanted::TimesFaster(ratio) => format!(">= {ratio}"),
+            Wanted::NoMore(number) => format!("<= {number}"),
             Wanted::Told => String::new(),
         }
     }
@@ -73,14 +85,15 @@ impl Report {
         self.cases.extend(cases);
     }
 
-    /// Writes the JSON, and says where.
-    pub fn end(self) {
+    /// Writes the JSON, and says where; its cases.
+    pub fn end(self) -> Vec<Value> {
         let path = path();
         let cases: Vec<Value> = self.cases.iter().map(Case::json).collect();
-        let report = json!({ "machine": self.machine, "quick": self.is_quick, "cases": cases });
+        let report = json!({ "machine": self.machine, "quick": self.is_quick, "cases": &cases });
         let text = serde_json::to_string_pretty(&report).unwrap();
         std::fs::write(&path, text + "\n").unwrap();
         say(&format!("\nwritten to {}", path.display()));
+        cases
     }
 }
 
@@ -117,12 +130,24 @@ impl Case {
                 json!({ "median": median, "min": min, "max": max })
             }),
             "wanted": self.wanted.text(),
+            "counts": self.counts(),
+            "more is better": self.wanted.is_more_better(self.unit),
         })
+    }
+
+    /// The number by which two runs are compared: a ratio, where there is one.
+    fn counts(&self) -> f64 {
+        let (ours, theirs) = (median(&self.samples.ours), &self.samples.theirs);
+        match (self.wanted.ratio(&self.samples), self.wanted) {
+            (Some(ratio), _) => ratio.median,
+            (None, Wanted::Told) if !theirs.is_empty() => ours / median(theirs),
+            (None, _) => ours,
+        }
     }
 }
 
 /// Three digits that count, or all before the point.
-fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     match number.abs() {
         100.0.. => format!("{number:.0}"),
         10.0.. => format!("{number:.1}"),
@@ -138,7 +163,7 @@ fn path() -> PathBuf {
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what a bench is for")]
-fn say(line: &str) {
+pub fn say(line: &str) {
     println!("{line}");
 }
 

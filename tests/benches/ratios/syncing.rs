@@ -69,7 +69,7 @@ fn write_and_sync(path: &Path, requests: usize) -> Vec<f64> {
 }
 
 /// Of numbers that ascend.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 

@@ -73,6 +73,15 @@ impl Cached {
         }
     }
 
+    /// What is told, which the mirrors learn.
+    async fn learning(&self, asking: Wait<'_, Vec<Stat>>) -> Result<Vec<Stat>, Error> {
+        let stats = asking.await?;
+        for stat in &stats {
+            self.shared.mirrors.learn(stat);
+        }
+        Ok(stats)
+    }
+
     async fn read_kept(&self, read: Read, life: Life) -> Result<Bytes, Error> {
         let (shared, offset, max) = (&self.shared, read.offset, read.max);
         let kept = match shared.kept(&read.journal, life).await? {
@@ -96,13 +105,7 @@ impl Cached {
 
 impl Journals for Cached {
     fn list<'a>(&'a self, prefix: &'a str) -> Wait<'a, Vec<Stat>> {
-        Box::pin(async move {
-            let stats = self.shared.inner.list(prefix).await?;
-            for stat in &stats {
-                self.shared.mirrors.learn(stat);
-            }
-            Ok(stats)
-        })
+        Box::pin(self.learning(self.shared.inner.list(prefix)))
     }
 
     fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
@@ -118,18 +121,9 @@ impl Journals for Cached {
     }
 
     /// Not even small growth is fetched here: what is lent is kept at its head by others.
-    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
-        Box::pin(async move {
-            let stats = self.shared.inner.stats(journals).await?;
-            for stat in &stats {
-                self.shared.mirrors.learn(stat);
-            }
-            Ok(stats)
-        })
-    }
-
-    fn answers_many_at_once(&self) -> bool {
-        self.shared.inner.answers_many_at_once()
+    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Option<Wait<'a, Vec<Stat>>> {
+        let asking = self.shared.inner.stats(journals)?;
+        Some(Box::pin(self.learning(asking)))
     }
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {

@@ -27,25 +27,10 @@ pub trait Journals: Send + Sync + 'static {
     /// What the journal is at this moment. `NotFound` where there is none.
     fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat>;
 
-    /// Those of the journals that exist, in any order, with one request where that can be.
-    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
-        Box::pin(async move {
-            let mut stats = Vec::with_capacity(journals.len());
-            for journal in journals {
-                match self.stat(journal).await {
-                    Ok(stat) => stats.push(stat),
-                    Err(Error::NotFound(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(stats)
-        })
-    }
-
-    /// Whether [`stats`](Self::stats) costs less than asking for one after another, as it does over
-    /// a network.
-    fn answers_many_at_once(&self) -> bool {
-        false
+    /// Those of the journals that exist, in any order, asked for together; `None` where that costs
+    /// no less than one [`stat`](Self::stat) after another, as it does without a network.
+    fn stats<'a>(&'a self, _journals: &'a [Journal]) -> Option<Wait<'a, Vec<Stat>>> {
+        None
     }
 
     /// Appends the whole content, or nothing. The answer comes at the durability that was asked.

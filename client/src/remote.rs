@@ -163,17 +163,13 @@ impl Journals for Remote {
         })
     }
 
-    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
-        Box::pin(async move {
+    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Option<Wait<'a, Vec<Stat>>> {
+        Some(Box::pin(async move {
             match self.door.is_courant().await? {
                 true => courant::stats(&self.door, journals).await,
                 false => gazette::stats(&self.door, journals).await,
             }
-        })
-    }
-
-    fn answers_many_at_once(&self) -> bool {
-        true
+        }))
     }
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {

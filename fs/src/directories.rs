@@ -173,7 +173,7 @@ impl Filesystem {
             let Some(rest) = stat.journal.as_str().strip_prefix(&full) else { continue };
             self.add_child(&mut found, view, path, rest, stat.life.inode());
         }
-        if self.journals.answers_many_at_once() {
+        if self.journals.stats(&[]).is_some() {
             let mut journals: Vec<_> = journals.into_iter().map(|stat| stat.journal).collect();
             journals.retain(|journal| names::is_right_in(journal.as_str(), &full));
             self.foresight.listed(journals);

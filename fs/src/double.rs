@@ -234,6 +234,21 @@ impl Double {
         Ok(Appended { span, life: kept.life, repeated: false })
     }
 
+    /// The answer to many at once, told at another time than it is asked for.
+    fn stats_later<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
+        Box::pin(async move {
+            self.stats.fetch_add(1, Ordering::Relaxed);
+            let stats = {
+                let table = self.table();
+                let kept = |journal| table.of(journal).map(|kept| kept.stat(journal));
+                journals.iter().filter_map(|journal| kept(journal).ok()).collect()
+            };
+            tokio::task::yield_now().await;
+            self.failure()?;
+            Ok(stats)
+        })
+    }
+
     fn read_now(&self, read: &Read) -> Result<Bytes, Error> {
         let table = self.table();
         let kept = table.of(&read.journal)?;
@@ -290,23 +305,8 @@ impl Journals for Double {
         Box::pin(async move { Ok(self.table().of(journal)?.stat(journal)) })
     }
 
-    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
-        self.stats.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async move {
-            // As one that is told at another time than it is asked for.
-            let stats = {
-                let table = self.table();
-                let kept = |journal| table.of(journal).map(|kept| kept.stat(journal));
-                journals.iter().filter_map(|journal| kept(journal).ok()).collect()
-            };
-            tokio::task::yield_now().await;
-            self.failure()?;
-            Ok(stats)
-        })
-    }
-
-    fn answers_many_at_once(&self) -> bool {
-        self.is_far
+    fn stats<'a>(&'a self, journals: &'a [Journal]) -> Option<Wait<'a, Vec<Stat>>> {
+        self.is_far.then(|| self.stats_later(journals))
     }
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {

@@ -120,9 +120,7 @@ impl Filesystem {
     pub(crate) async fn find_shown(&self, name: &str) -> Result<Option<(Arc<Shown>, Stat)>, Error> {
         // A name that no journal can have (too short, too long) is no file, but may be a directory.
         let Ok(journal) = self.journal(name) else { return Ok(None) };
-        let Some(stat) = self.find(&journal).await? else { return Ok(None) };
-        self.placeholders.settle(name);
-        Ok(Some((self.gallery.show(&journal, stat.life), stat)))
+        Ok(self.find(&journal).await?.map(|stat| self.show(name, stat)))
     }
 
     /// As `find_shown`, for a look-up. Where the caller looks up one journal of a directory after
@@ -135,23 +133,32 @@ impl Filesystem {
         let Ok(journal) = self.journal(name) else { return Ok(None) };
         let found = match self.foresight.look_up(caller.thread, &journal) {
             Ahead::Nothing => None,
-            Ahead::Foreseen(stat) => Some(*stat),
+            Ahead::Foreseen(stat) => {
+                let found = self.show(name, *stat);
+                self.may_tell(&found.0, &found.1).then_some(found)
+            }
             Ahead::Ask(journals) => {
-                let asking = self.journals.stats(&journals);
                 // Whatever goes wrong, asking for one alone says what.
-                let stats = asking.await.unwrap_or_default();
+                let stats = match self.journals.stats(&journals) {
+                    Some(asking) => asking.await.unwrap_or_default(),
+                    None => Vec::new(),
+                };
                 self.foresight.learn(caller.thread, &stats);
-                stats.into_iter().find(|stat| stat.journal == journal)
+                let own = stats.into_iter().find(|stat| stat.journal == journal);
+                own.map(|stat| self.show(name, stat))
             }
         };
-        if let Some(stat) = found {
-            let shown = self.gallery.show(&journal, stat.life);
-            if self.may_tell(&shown, &stat) {
-                self.placeholders.settle(name);
-                return Ok(Some((shown, stat)));
-            }
+        match found {
+            Some(_) => Ok(found),
+            None => self.find_shown(name).await,
         }
-        self.find_shown(name).await
+    }
+
+    /// The journal that a name of the tree was found to be: a placeholder of that name has become
+    /// it.
+    fn show(&self, name: &str, stat: Stat) -> (Arc<Shown>, Stat) {
+        self.placeholders.settle(name);
+        (self.gallery.show(&stat.journal, stat.life), stat)
     }
 
     /// Which node of a journal a caller gets: the one that the kernel reads itself, where the

@@ -1,7 +1,7 @@
 //! Where work that waits for a disk, or computes for long, runs.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 /// Work that was begun, and ends whether or not anybody waits for it.
 pub enum Work<T> {
@@ -24,15 +24,20 @@ impl<T> Work<T> {
     pub async fn done(self) -> T {
         match self {
             Work::Done(done) => done,
-            Work::Running(running) => match running.await {
-                Ok(done) => done,
-                Err(failed) => match failed.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime is shutting down, and drops the task that waits here.
-                    Err(_cancelled) => std::future::pending().await,
-                },
-            },
+            Work::Running(running) => joined(running.await).await,
         }
+    }
+}
+
+/// What a task that nobody aborts came to. Its panic goes on here.
+pub(crate) async fn joined<T>(ended: Result<T, JoinError>) -> T {
+    match ended {
+        Ok(done) => done,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down, and drops the task that waits here.
+            Err(_cancelled) => std::future::pending().await,
+        },
     }
 }
 

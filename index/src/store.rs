@@ -19,7 +19,7 @@ pub(crate) mod url;
 pub use content::Content;
 pub use error::{Doing, StoreError};
 pub use pack::{Digest, Source, digest};
-pub use parts::{PART_LEN, PARTS_AT_ONCE, Parts, Pieces, Place};
+pub use parts::{PART_LEN, PARTS_AT_ONCE, Parts, Pieces};
 pub use survey::Object;
 
 use self::url::{Scheme, StoreUrl};

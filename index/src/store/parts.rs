@@ -5,6 +5,7 @@
 
 use super::error::{Doing, StoreError};
 use super::{Content, Kind, Store};
+use crate::blocking::joined;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -112,14 +113,7 @@ impl Parts {
 async fn by_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     let mut task = JoinSet::new();
     task.spawn(work);
-    match task.join_next().await.expect("it was spawned") {
-        Ok(done) => done,
-        Err(failed) => match failed.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is shutting down, and drops the task that waits here.
-            Err(_cancelled) => std::future::pending().await,
-        },
-    }
+    joined(task.join_next().await.expect("it was spawned")).await
 }
 
 #[cfg(test)]

@@ -54,12 +54,15 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
             let rate = |way: &(usize, u64)| bucket::get_all(&objects, way.0, way.1) / 1e6;
             ways.iter().map(rate).fold(0.0, f64::max)
         };
-        let ours = |codec: &str, source: &[&str]| {
-            let cold = Cold::mount(source);
+        let read = |file: &Path| {
             let begun = Instant::now();
-            let read = reading::read_up_to(&cold.mount.path().join(codec), 1 << 20, u64::MAX);
+            let read = reading::read_up_to(file, 1 << 20, u64::MAX);
             assert!(read == len, "{read} bytes of {len} are read");
             len as f64 / 1e6 / since(begun)
+        };
+        let ours = |codec: &str, source: &[&str]| {
+            let cold = Cold::mount(source);
+            read(&cold.mount.path().join(codec))
         };
         let broker: &[&str] = &["--broker", &journals.up.url(), "--prefix", "local/"];
         let cache = [broker, &["--cache"]].concat();
@@ -79,13 +82,8 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
         cases.push(case("", measured("none", broker), wanted));
         cases.push(case(", --cache", measured("none", &cache), wanted));
         cases.push(case(", --bucket", measured("none", straight), wanted));
-        let own = || {
-            let begun = Instant::now();
-            let read = reading::read_up_to(&journals.up.file("none"), 1 << 20, u64::MAX);
-            assert!(read == len, "{read} bytes of {len} are read");
-            len as f64 / 1e6 / since(begun)
-        };
-        let owned = Samples::by_turns(turns, own, || theirs("none"));
+        let own = journals.up.file("none");
+        let owned = Samples::by_turns(turns, || read(&own), || theirs("none"));
         cases.push(case(", broker's own mount", owned, Wanted::Told));
         // Decompressed bytes of ours beside compressed ones of theirs.
         cases.push(case(", zstd", measured("zstandard", broker), Wanted::Told));

@@ -1,5 +1,6 @@
 //! `.courant/fragments`, `.courant/specs` and registers, as programs meet them.
 
+use crate::reading;
 use client::{Append, Journals, Remote};
 use protocol::LabelSet;
 use std::path::Path;
@@ -18,14 +19,7 @@ const LENGTH: usize = 2048;
 
 #[track_caller]
 fn apply(up: &Up, name: &str, codec: &str) {
-    let fragment = format!(
-        "{{length: {LENGTH}, compression_codec: {codec}, stores: ['file:///'], refresh_interval: \
-         1s}}"
-    );
-    let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}}}\n");
-    let specs = up.data().with_file_name("specs.yaml");
-    std::fs::write(&specs, spec).unwrap();
-    journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    reading::apply(up, name, LENGTH, codec);
 }
 
 #[test]

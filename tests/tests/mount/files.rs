@@ -1,5 +1,6 @@
 //! What files look like from outside: owner, mode, inode, attributes, room, locks; and how they go.
 
+use crate::reading;
 use std::path::Path;
 use tests::patience::until;
 use tests::running::Running;
@@ -301,11 +302,7 @@ fn what_is_no_file_or_directory_is_refused() {
 #[test]
 fn a_file_of_stored_bytes_alone_has_the_time_of_its_last_fragment() {
     let up = Up::start();
-    let specs = up.data().with_file_name("specs.yaml");
-    let spec = "- {name: local/log, replication: 1, fragment: {length: 1024, refresh_interval: 1s, \
-                compression_codec: NONE, stores: ['file:///']}}\n";
-    std::fs::write(&specs, spec).unwrap();
-    let apply = || journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    let apply = || reading::apply(&up, "log", 1024, "NONE");
     apply();
     up.bash("head -c 1024 /dev/zero >> log", &[]).ok();
     let persisted = "getfattr --only-values -n user.courant.persisted log";

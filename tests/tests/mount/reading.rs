@@ -100,11 +100,17 @@ fn t09_every_program_reads_to_the_end_and_no_further() {
 /// Applies a spec for a file's journal: an append that takes a fragment to `length` closes it.
 #[track_caller]
 pub fn apply(up: &Up, name: &str, length: usize, codec: &str) {
+    apply_with(up, name, length, codec, "");
+}
+
+/// The same with more fields, such as `, max_append_rate: 1000`.
+#[track_caller]
+pub fn apply_with(up: &Up, name: &str, length: usize, codec: &str, more: &str) {
     let fragment = format!(
         "{{length: {length}, compression_codec: {codec}, stores: ['file:///'], \
          refresh_interval: 1s}}"
     );
-    let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}}}\n");
+    let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}{more}}}\n");
     let specs = up.data().with_file_name("specs.yaml");
     std::fs::write(&specs, spec).unwrap();
     journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();

@@ -6,7 +6,8 @@ use crate::driver::Drivers;
 use crate::evict::Unfreed;
 use crate::listings::Listings;
 use crate::metrics::Metrics;
-use crate::read::{Readers, Remote};
+use crate::read::{self, Readers, Remote};
+
 use crate::revoke::Revocations;
 use crate::stores::Stores;
 use crate::{Error, Memory, Served, limits};
@@ -14,7 +15,7 @@ use client::{Durability, Stat};
 use cluster::{Embedded, KeySpace};
 use index::blocking::off_thread;
 use index::disk::{Disk, RealDisk};
-use index::store::Store;
+use index::store::{Places, Store};
 use index::{Clock, DataDir, Recovered};
 use protocol::{Journal, Life, ProcessId, Selector};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +115,8 @@ pub(crate) struct Shared {
     /// Stored fragments that readers are in the middle of.
     pub remote: Remote,
     pub readers: Readers,
+    /// Who may fetch stored fragments in parts.
+    pub places: Places,
     served: RwLock<BTreeMap<Journal, Arc<Served>>>,
     /// One creation or deletion at a time, so that key space and data directory stay in step.
     pub changing: tokio::sync::Mutex<()>,
@@ -143,6 +146,7 @@ impl Broker {
             revocations: Revocations::default(),
             remote: Remote::default(),
             readers: Readers::new(config.memory),
+            places: read::places(config.memory),
             config,
             keys: Arc::new(keys),
             data,

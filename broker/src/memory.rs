@@ -52,6 +52,11 @@ impl Memory {
         self.0 / 4
     }
 
+    /// Parts of stored fragments that readers fetch ahead; who finds none left fetches in one piece.
+    pub fn parts(self) -> u64 {
+        self.0 / 16
+    }
+
     /// Chunks of all reads at a time. Those that began while there were few hold larger ones: at
     /// the worst that is seven times as much.
     pub fn chunks(self) -> u64 {
@@ -80,6 +85,7 @@ mod tests {
                 memory.requests(),
                 memory.windows(),
                 memory.chunks(),
+                memory.parts(),
             ];
             let sum: u128 = shares.into_iter().map(u128::from).sum();
             assert!(sum <= u128::from(memory.0), "{len}");

@@ -12,11 +12,11 @@ pub(crate) use remote::Remote;
 pub(crate) use share::Readers;
 
 use crate::served::{Gap, Place};
-use crate::{Broker, Error, Resolution, Served, limits};
+use crate::{Broker, Error, Memory, Resolution, Served, limits};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use index::blocking::off_thread;
-use index::store::{Content, StoreError};
+use index::store::{Content, PLACE_LEN, Parts, Places, StoreError, Wish};
 use index::{Error as Local, Replica};
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::response::{ReadMetadata, ReadResponse};
@@ -42,6 +42,8 @@ pub struct Reader {
     /// `None` until the head was looked up for a read that begins there.
     offset: Option<Offset>,
     serving: Serving,
+    /// What is known of it when it comes to the next stored fragment.
+    wish: Wish,
     /// Of a stored fragment, behind what was sent of it.
     rest: Bytes,
     share: Share,
@@ -74,6 +76,7 @@ impl Broker {
             },
             request,
             serving: Serving::Nothing,
+            wish: Wish::Any,
             rest: Bytes::new(),
             share: self.shared.readers.begin(),
         })
@@ -223,7 +226,8 @@ impl Reader {
             Some(end) => Serving::Local(self.bounded(end)),
             None => {
                 let end = self.bounded(fragment.end());
-                let content = open(&self.broker, &self.served, &fragment, offset).await?;
+                let parts = self.broker.shared.places.take(self.wish);
+                let content = open(&self.broker, &self.served, &fragment, offset, parts).await?;
                 Serving::Stored(Box::new(content), fragment.codec, end)
             }
         };
@@ -295,6 +299,7 @@ impl Reader {
         self.served.traffic().add_fetched(codec, chunk.len());
         if chunk.len() == left {
             self.serving = Serving::Nothing;
+            self.wish = Wish::All;
         }
         (!chunk.is_empty()).then(|| self.content(chunk))
     }
@@ -328,15 +333,25 @@ pub(crate) async fn read_local(
     if len <= limits::INLINE_READ { read() } else { off_thread(read).await }
 }
 
-/// Opens a stored fragment of a journal.
-pub(crate) async fn open(
+/// Places for as many readers in parts as there is memory for.
+pub(crate) fn places(memory: Memory) -> Places {
+    Places::new(usize::try_from(memory.parts() / PLACE_LEN).unwrap_or(usize::MAX))
+}
+
+/// Opens a stored fragment of a journal, to be fetched in `parts` where they are given.
+async fn open(
     broker: &Broker,
     served: &Served,
     fragment: &Fragment,
     from: Offset,
+    parts: Option<Parts>,
 ) -> Result<Content, Error> {
     let store = broker.shared.stores.get(&fragment.backing_store)?;
-    let opened = store.open(fragment, from).await.map_err(|error| missing(served, error))?;
+    let opened = match parts {
+        Some(parts) => store.open_in_parts(fragment, from, parts).await,
+        None => store.open(fragment, from).await,
+    };
+    let opened = opened.map_err(|error| missing(served, error))?;
     served.traffic().add_opened(fragment, from);
     Ok(opened)
 }

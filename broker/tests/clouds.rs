@@ -3,10 +3,11 @@
 
 mod world;
 
-use broker::Ask;
+use broker::{Ask, Memory, Served};
 use bytes::Bytes;
 use protocol::request::{FragmentsRequest, ReadFrom};
 use protocol::{Codec, Offset, Span};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -32,23 +33,25 @@ async fn fetch(url: &str) -> Result<Bytes, String> {
     if first.contains(" 200 ") { Ok(Bytes::from(answer.split_off(end))) } else { Err(first) }
 }
 
+/// A journal of the bucket, whose fragments are known.
+async fn create(world: &World, url: &str, name: &str) -> Arc<Served> {
+    let served = world
+        .apply(name, |spec| {
+            spec.fragment.stores = vec![url.into()];
+            spec.fragment.codec = Codec::None;
+            spec.fragment.refresh_interval = Duration::from_secs(1);
+        })
+        .await;
+    until("it is listed", || async { served.is_known() }).await;
+    served
+}
+
 #[tokio::test]
 async fn a_bucket_keeps_a_journal() {
     let url = store();
     let content = "0123456789abcdef".repeat(10_000);
     let world = World::new().await;
-    let create = async |world: &World| {
-        let served = world
-            .apply("a/journal", |spec| {
-                spec.fragment.stores = vec![url.as_str().into()];
-                spec.fragment.codec = Codec::None;
-                spec.fragment.refresh_interval = Duration::from_secs(1);
-            })
-            .await;
-        until("it is listed", || async { served.is_known() }).await;
-        served
-    };
-    let served = create(&world).await;
+    let served = create(&world, &url, "a/journal").await;
     let begin = served.stat().head;
     world.append("a/journal", &content).await;
     served.replica().roll().expect("the log takes it");
@@ -70,7 +73,7 @@ async fn a_bucket_keeps_a_journal() {
 
     // Case: a broker that has nothing goes on at the bucket's end, and reads it.
     let after = World::new().await;
-    let served = create(&after).await;
+    let served = create(&after, &url, "a/journal").await;
     assert_eq!(served.stat().head, head);
     let (metadata, read) = after.messages("a/journal", ReadFrom::At(begin), |_| ()).await;
     assert_eq!(read, content);
@@ -79,4 +82,39 @@ async fn a_bucket_keeps_a_journal() {
     let appended = after.append("a/journal", "more").await;
     assert_eq!(appended.span, Span::at(head, 4));
     assert_ne!(appended.span.begin(), Offset::ZERO);
+}
+
+/// Fragments of many parts, of which a few readers may fetch several at once.
+#[tokio::test]
+async fn large_fragments_come_whole_to_many_readers_at_once() {
+    let url = store();
+    let world = World::new().await;
+    let served = create(&world, &url, "a/large").await;
+    let begin = served.stat().head;
+    let mut expected = Vec::new();
+    for fragment in 0..2 {
+        let lines = (0..700_000).map(|line| format!("{fragment}: line {line:>16}\n"));
+        let content: String = lines.collect();
+        world.append("a/large", &content).await;
+        served.replica().roll().expect("the log takes it");
+        expected.push(content);
+    }
+    let (expected, head) = (expected.concat(), served.replica().head());
+    assert!(expected.len() > 32 << 20, "several parts a fragment");
+    until("it is persisted", || async { served.replica().persisted() == head }).await;
+
+    // Case: memory for four readers in parts, and for none; files, and API
+    for memory in [Memory::DEFAULT, Memory::of(Memory::MIN)] {
+        let after = World::with(|config| config.memory = memory).await;
+        create(&after, &url, "a/large").await;
+        let at = u32::try_from(begin.get()).expect("a bucket of one run");
+        let files = (0..6).map(|_| async { after.read("a/large", at).await.expect("stored") });
+        for read in futures::future::join_all(files).await {
+            assert!(read == expected, "{} bytes of {}", read.len(), expected.len());
+        }
+        let apis = (0..6).map(|_| after.messages("a/large", ReadFrom::At(begin), |_| ()));
+        for (_, read) in futures::future::join_all(apis).await {
+            assert!(read == expected, "{} bytes of {}", read.len(), expected.len());
+        }
+    }
 }

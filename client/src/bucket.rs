@@ -10,14 +10,13 @@ mod refresh;
 #[cfg(test)]
 mod tests;
 
-use crate::fragments::Places;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
-use crate::limits::{BUCKET_INTERVAL, OPEN_FLOWS};
+use crate::limits::{BUCKET_INTERVAL, OPEN_FLOWS, PARTED_FLOWS};
 use crate::shelf::Shelf;
 use crate::{Error, Postfix};
 use bytes::Bytes;
 use catalog::Catalog;
-use index::store::{Store, StoreError};
+use index::store::{Places, Store, StoreError};
 use protocol::request::Change;
 use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, Life, Offset};
@@ -77,7 +76,7 @@ impl Bucket {
         shared.refresh().await.map_err(|error| unlisted(&error))?;
         let mut refreshing = JoinSet::new();
         refreshing.spawn(refresh::keep_fresh(shared.clone(), interval));
-        let (shelf, places) = (Shelf::new(OPEN_FLOWS), Places::new());
+        let (shelf, places) = (Shelf::new(OPEN_FLOWS), Places::new(PARTED_FLOWS));
         Ok(Bucket { shared, shelf, places, _refreshing: refreshing })
     }
 

@@ -3,7 +3,7 @@
 //!
 //! [`Fragments`] remembers which way works: one that fails rests, longer each time, so that a
 //! store that can't be reached from here costs a try now and then and no more. The rooms: `fetch`
-//! is a signed URL, `flow` a fragment that is read ahead, `places` who may read in parts, `rests`
+//! is a signed URL, `flow` a fragment that is read ahead, `rests`
 //! what failed, `passage` a Read that goes by all three ways, [`audit`] what is wrong with a
 //! journal's fragments.
 
@@ -11,14 +11,13 @@ pub mod audit;
 mod fetch;
 pub(crate) mod flow;
 pub(crate) mod passage;
-mod places;
 mod rests;
 
 use crate::Error;
+use crate::limits::PARTED_FLOWS;
 use index::disk::{Disk, ForgetfulDisk};
 use index::name;
-use index::store::{Content, Store, StoreError};
-pub(crate) use places::{Places, Wish};
+use index::store::{Content, Places, Store, StoreError, Wish};
 use protocol::{Fragment, Journal, Offset};
 use reqwest::Client;
 use rests::{Resting, Rests};
@@ -49,7 +48,7 @@ impl Fragments {
     /// `files` is the root of `file` stores, where there is one: URLs of such leave it out.
     pub fn new(files: Option<Arc<dyn Disk>>) -> Self {
         let (http, stores, rests) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Fragments { files, http, stores, rests, places: Places::new() }
+        Fragments { files, http, stores, rests, places: Places::new(PARTED_FLOWS) }
     }
 
     /// The bytes of a fragment from `from` on, checked, by the first way that works, and which that

@@ -11,6 +11,7 @@ mod health;
 mod list;
 mod pack;
 mod parts;
+mod places;
 mod registers;
 mod sign;
 mod survey;
@@ -20,6 +21,7 @@ pub use content::Content;
 pub use error::{Doing, StoreError};
 pub use pack::{Digest, Source, digest};
 pub use parts::{PART_LEN, PARTS_AT_ONCE, Parts, Pieces};
+pub use places::{PLACE_LEN, Places, Wish};
 pub use survey::Object;
 
 use self::url::{Scheme, StoreUrl};

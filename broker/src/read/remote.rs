@@ -8,7 +8,7 @@ use super::open;
 use crate::{Broker, Error, Served, limits};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-use index::store::Content;
+use index::store::{Content, Parts, Wish};
 use protocol::{Fragment, Offset, Span};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -27,6 +27,8 @@ struct Parked {
     stream: tokio::sync::Mutex<Stream>,
     /// Bytes it has, or will soon have: what a read may begin at.
     reach: Mutex<Span>,
+    /// It holds a place of those who fetch in parts.
+    is_parted: bool,
 }
 
 #[derive(Debug)]
@@ -54,8 +56,10 @@ impl Remote {
         {
             return Ok(read);
         }
-        let content = open(broker, served, fragment, offset).await?;
-        let parked = Arc::new(Parked::new(fragment.clone(), content, offset));
+        let parts = self.parts(broker, fragment, offset);
+        let is_parted = parts.is_some();
+        let content = open(broker, served, fragment, offset, parts).await?;
+        let parked = Arc::new(Parked::new(fragment.clone(), content, offset, is_parted));
         self.park(parked.clone());
         let read = parked.read(served, offset, max).await?;
         Ok(read.expect("a new stream begins at the offset"))
@@ -70,6 +74,25 @@ impl Remote {
         Some(found)
     }
 
+    /// Parts for a new stream, if there may be any: those that wait longest for a next read make
+    /// room.
+    fn parts(&self, broker: &Broker, fragment: &Fragment, offset: Offset) -> Option<Parts> {
+        let mut parked = self.parked.lock().expect("no holder of the streams panics");
+        let ended = parked.iter().position(|parked| parked.ended_before(fragment, offset));
+        // What was read to its end serves nobody that goes on.
+        let wish = match ended.and_then(|at| parked.remove(at)) {
+            Some(_) => Wish::All,
+            None => Wish::Any,
+        };
+        let places = &broker.shared.places;
+        places.take(wish).or_else(|| {
+            let is_idle = |parked: &Arc<Parked>| parked.is_parted && Arc::strong_count(parked) == 1;
+            let idle = parked.iter().position(is_idle)?;
+            drop(parked.remove(idle));
+            places.take(wish)
+        })
+    }
+
     fn park(&self, stream: Arc<Parked>) {
         let mut parked = self.parked.lock().expect("no holder of the streams panics");
         if parked.len() >= limits::PARKED_STREAMS {
@@ -80,11 +103,18 @@ impl Remote {
 }
 
 impl Parked {
-    fn new(fragment: Fragment, content: Content, offset: Offset) -> Self {
+    fn new(fragment: Fragment, content: Content, offset: Offset, is_parted: bool) -> Self {
         let window = VecDeque::new();
         let stream = Stream { content, window, begin: offset, end: offset, is_failed: false };
         let reach = Mutex::new(Span::at(offset, 0));
-        Parked { fragment, stream: tokio::sync::Mutex::new(stream), reach }
+        Parked { fragment, stream: tokio::sync::Mutex::new(stream), reach, is_parted }
+    }
+
+    /// Whether it was read to its end, at which `fragment` goes on.
+    fn ended_before(&self, fragment: &Fragment, offset: Offset) -> bool {
+        let reach = *self.reach.lock().expect("no holder of a reach panics");
+        let is_before = self.fragment.journal == fragment.journal && self.fragment.end() == offset;
+        is_before && reach.end() == offset
     }
 
     fn reaches(&self, fragment: &Fragment, offset: Offset) -> bool {

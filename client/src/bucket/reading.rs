@@ -3,11 +3,10 @@
 use super::Bucket;
 use super::catalog::Place;
 use crate::fragments::flow::Flow;
-use crate::fragments::{Places, Wish};
 use crate::limits::{FLOW_SKIP, NEXT_FLOW_WITHIN};
 use crate::{Error, Read};
 use bytes::Bytes;
-use index::store::{Store, StoreError};
+use index::store::{Places, Store, StoreError, Wish};
 use protocol::{Fragment, Journal, Offset, Remedy};
 use tokio::task::JoinSet;
 

@@ -3,13 +3,13 @@
 //! Every object is read whole, so that its sum is verified. What lies below the first fragment was
 //! trimmed and is no gap (design, section 2).
 
-use super::{Fragments, Wish};
+use super::Fragments;
 use crate::limits::AUDITED_AT_ONCE;
 use crate::naming::Strange;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use index::name;
-use index::store::{Content, StoreError};
+use index::store::{Content, StoreError, Wish};
 use protocol::response::ListedFragment;
 use protocol::{Fragment, Journal, Offset, Span};
 use std::collections::BTreeSet;

@@ -6,11 +6,11 @@
 //! not answer such a Read, it is asked to proxy after all.
 
 use super::flow::Flow;
-use super::{Fragments, Way, Wish};
+use super::{Fragments, Way};
 use crate::Error;
 use crate::limits::{FLOW_RESUMES, NEXT_FLOW_WITHIN};
 use crate::remote::{Door, Incoming, Next};
-use index::store::{PART_LEN, StoreError};
+use index::store::{PART_LEN, StoreError, Wish};
 use protocol::request::{ReadFrom, ReadRequest};
 use protocol::{Fragment, Offset};
 use std::sync::Arc;

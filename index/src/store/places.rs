@@ -1,18 +1,21 @@
 //! Who may fetch large objects in parts: that takes memory, so that not everybody may.
 
-use crate::limits::PARTED_FLOWS;
-use index::store::{Content, Parts, Store, StoreError};
+use super::parts::{PART_LEN, PARTS_AT_ONCE, Parts};
+use super::{Content, Store, StoreError};
 use protocol::{Fragment, Offset};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The places of one client. Clones share them.
+/// Bytes that the parts of one reader take: what one place stands for.
+pub const PLACE_LEN: u64 = PART_LEN * PARTS_AT_ONCE as u64;
+
+/// The places of one process. Clones share them.
 #[derive(Debug, Clone)]
-pub(crate) struct Places(Arc<Semaphore>);
+pub struct Places(Arc<Semaphore>);
 
 /// What is known of who opens a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub enum Wish {
     /// Nothing: it may want a few bytes.
     Any,
     /// It reads the fragment before, and is near its end; or it reads all.
@@ -20,8 +23,9 @@ pub(crate) enum Wish {
 }
 
 impl Places {
-    pub fn new() -> Self {
-        Places(Arc::new(Semaphore::new(PARTED_FLOWS)))
+    /// So many readers may fetch in parts at a time; the others fetch in one piece.
+    pub fn new(count: usize) -> Self {
+        Places(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
     }
 
     /// Parts for a reader, if a place is free.

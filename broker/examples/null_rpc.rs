@@ -1,11 +1,18 @@
 //! A broker that does nothing: it reads each Append to its end, and answers with an empty message.
 //! What is left is what the wire costs; `scripts/bench` sets appends to journals against it.
 //!
+//! It does as little as can be done of what else a broker does:
+//!
+//! * an Append to a journal below `kept/` is hashed by SHA-1, and written to a file, in turn;
+//! * a Read answers with as many bytes as are asked for, from one buffer;
+//! * a Read that blocks answers with a message for each Append that ends from then on.
+//!
 //! The connections are served as the broker serves its own, under the same limits. It prints
 //! `ready: URL` when it listens, and ends when its standard input does.
 
 use broker::server::{MESSAGE_LEN_MAX, http2_builder};
-use futures::stream::Empty;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, Empty, StreamExt};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use protocol::wire::gazette::journal_server::{Journal, JournalServer};
@@ -14,28 +21,61 @@ use protocol::wire::gazette::{
     FragmentStoreHealthResponse, FragmentsRequest, FragmentsResponse, ListRequest, ListResponse,
     ReadRequest, ReadResponse, ReplicateRequest, ReplicateResponse,
 };
+use sha1::{Digest, Sha1};
 use std::error::Error;
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 type Answer<T> = Result<Response<T>, Status>;
 
-struct Null;
+/// Bytes of a message of content, as the broker has them.
+const CHUNK: usize = 128 << 10;
+
+/// Journals below it are written.
+const KEPT: &str = "kept/";
+
+#[derive(Clone)]
+struct Null {
+    /// Appends that have ended.
+    ended: watch::Sender<u64>,
+}
 
 fn unimplemented<T>() -> Answer<T> {
-    Err(Status::unimplemented("only appends are dropped here"))
+    Err(Status::unimplemented("only appends and reads are answered here"))
+}
+
+/// Hashes and writes content as it comes.
+async fn keep(messages: &mut Streaming<AppendRequest>) -> Result<(), Status> {
+    let mut file: File = tempfile::tempfile()?;
+    let mut hasher = Sha1::new();
+    while let Some(message) = messages.message().await? {
+        hasher.update(&message.content);
+        file.write_all(&message.content)?;
+    }
+    std::hint::black_box(hasher.finalize());
+    Ok(())
+}
+
+fn content(content: Bytes) -> Result<ReadResponse, Status> {
+    Ok(ReadResponse { content, ..ReadResponse::default() })
 }
 
 #[tonic::async_trait]
 impl Journal for Null {
     type ListStream = Empty<Result<ListResponse, Status>>;
-    type ReadStream = Empty<Result<ReadResponse, Status>>;
+    type ReadStream = BoxStream<'static, Result<ReadResponse, Status>>;
     type ReplicateStream = Empty<Result<ReplicateResponse, Status>>;
 
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
         let mut messages = request.into_inner();
-        while messages.message().await?.is_some() {}
+        match messages.message().await? {
+            Some(first) if first.journal.starts_with(KEPT) => keep(&mut messages).await?,
+            _ => while messages.message().await?.is_some() {},
+        }
+        self.ended.send_modify(|ended| *ended += 1);
         Ok(Response::new(AppendResponse::default()))
     }
 
@@ -47,8 +87,22 @@ impl Journal for Null {
         unimplemented()
     }
 
-    async fn read(&self, _: Request<ReadRequest>) -> Answer<Self::ReadStream> {
-        unimplemented()
+    async fn read(&self, request: Request<ReadRequest>) -> Answer<Self::ReadStream> {
+        let ReadRequest { offset, end_offset, block, .. } = request.into_inner();
+        if block {
+            let ended = self.ended.subscribe();
+            // The first message says that it waits.
+            let first = stream::once(async { content(Bytes::from_static(b"x")) });
+            let messages = stream::unfold(ended, |mut ended| async move {
+                ended.changed().await.ok()?;
+                Some((content(Bytes::from_static(b"x")), ended))
+            });
+            return Ok(Response::new(first.chain(messages).boxed()));
+        }
+        let buffer = Bytes::from(vec![b'x'; CHUNK]);
+        let chunks = usize::try_from(end_offset - offset).unwrap_or(0) / CHUNK;
+        let messages = std::iter::repeat_n(buffer, chunks).map(content);
+        Ok(Response::new(stream::iter(messages).boxed()))
     }
 
     async fn replicate(
@@ -70,18 +124,19 @@ impl Journal for Null {
     }
 }
 
-async fn serve(stream: TcpStream) {
-    let service = JournalServer::new(Null).max_decoding_message_size(MESSAGE_LEN_MAX);
+async fn serve(stream: TcpStream, null: Null) {
+    let service = JournalServer::new(null).max_decoding_message_size(MESSAGE_LEN_MAX);
     // A client that hangs up is the usual end.
     let service = TowerToHyperService::new(service);
     let _ = http2_builder().serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn accept(listener: TcpListener) -> std::io::Result<()> {
+    let null = Null { ended: watch::Sender::new(0) };
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        tokio::spawn(serve(stream));
+        tokio::spawn(serve(stream, null.clone()));
     }
 }
 

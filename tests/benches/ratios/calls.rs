@@ -1,4 +1,4 @@
-//! Rows 4 and 6: small appends over gRPC, against a service that drops them, with a sync of the
+//! Rows 4, 5 and 6: small appends over gRPC, against a service that drops them, with a sync of the
 //! disk where it is due.
 
 use crate::Scale;
@@ -32,6 +32,11 @@ pub fn measure(scale: Scale, is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
         let appends = appends(&wire, &up, &content);
         cases.extend([1, 8, 64].map(|count| rate_case(scale, &wire, &appends, &dropped, count)));
     }
+    if is_wanted(5) {
+        let [disk, memory] = ["disk", "memory"].map(|name| Up::with(&["--durability", name]));
+        let [disk, memory] = [&disk, &memory].map(|up| appends(&wire, up, &content));
+        cases.push(disk_case(scale, &wire, &disk, &memory));
+    }
     if is_wanted(6) {
         let up = Up::with(&["--durability", "disk"]);
         cases.push(latency_case(scale, &wire, &appends(&wire, &up, &content), &dropped));
@@ -60,6 +65,19 @@ fn rate_case(
         unit: "/s",
         samples: Samples::by_turns(scale.repeats, || rate(appends), || rate(dropped)),
         wanted: Wanted::AtLeast(0.8),
+    }
+}
+
+fn disk_case(scale: Scale, wire: &Wire, disk: &Appends, memory: &Appends) -> Case {
+    const IN_FLIGHT: usize = 64;
+    let rate = |appends| wire.rate(appends, IN_FLIGHT, scale.seconds);
+    Case {
+        row: 5,
+        what: format!("{LEN}-byte Append, disk, {IN_FLIGHT} in flight"),
+        against: "the same at memory",
+        unit: "/s",
+        samples: Samples::by_turns(scale.repeats, || rate(disk), || rate(memory)),
+        wanted: Wanted::AtLeast(0.7),
     }
 }
 

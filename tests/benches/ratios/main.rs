@@ -6,19 +6,24 @@
 
 mod blocked;
 mod bucket;
+mod bulk;
+mod busy;
 mod calls;
 mod compare;
 mod daemon;
 mod fetching;
 mod following;
 mod machine;
+mod many;
 mod reading;
+mod recovering;
 mod report;
 mod rivals;
 mod samples;
 mod scaling;
 mod storing;
 mod syncing;
+mod waking;
 mod wire;
 mod writing;
 
@@ -45,6 +50,13 @@ pub struct Scale {
     pub large: usize,
 }
 
+impl Scale {
+    /// Whether what takes long is measured as the design has it.
+    pub fn is_full(self) -> bool {
+        self.file_len == FULL.file_len
+    }
+}
+
 const FULL: Scale = Scale {
     repeats: 15,
     seconds: 0.6,
@@ -69,24 +81,33 @@ const QUICK: Scale = Scale {
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
 
 /// The rows that can be asked for, by what measures them.
-const ROWS: [(&[u32], Measure); 13] = [
+const ROWS: [(&[u32], Measure); 22] = [
     (&[1, 2], reading::measure),
     (&[3], writing::measure),
-    (&[4, 6], calls::measure),
+    (&[4, 5, 6], calls::measure),
+    (&[7, 25], many::measure),
+    (&[8, 28], bulk::measure_appends),
+    (&[9], bulk::measure_reads),
+    (&[10], waking::measure),
     (&[11], following::measure),
     (&[12], syncing::measure),
     (&[13], daemon::measure),
     (&[14], fetching::measure),
+    (&[15], busy::measure),
+    (&[16], recovering::measure),
+    (&[17], scaling::measure_idle),
     (&[18], storing::measure),
     (&[19], scaling::measure),
     (&[20], daemon::measure_random),
     (&[21], scaling::measure_walk),
     (&[22], syncing::measure_queued),
     (&[23], blocked::measure),
+    (&[26], scaling::measure_fragments),
+    (&[27], waking::measure_memory),
 ];
 
-const USAGE: &str = "usage: scripts/bench [--quick] [--compare FILE] [ROW ...], with rows 1 2 3 4 \
-                     6 11 12 13 14 18 19 20 21 22 23, and a bench.json of an earlier run";
+const USAGE: &str = "usage: scripts/bench [--quick] [--compare FILE] [ROW ...], with rows 1 to \
+                     23 and 25 to 28, and a bench.json of an earlier run";
 
 /// What the command line asks for.
 struct Asked {

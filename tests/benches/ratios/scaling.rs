@@ -1,5 +1,5 @@
-//! Rows 19 and 21: a broker with many journals and many stored fragments, against one with a single
-//! journal.
+//! Rows 17, 19, 21 and 26: a broker with many journals and many stored fragments, against one with a
+//! single journal.
 
 use crate::Scale;
 use crate::machine;
@@ -8,10 +8,12 @@ use crate::samples::{Samples, median, since};
 use crate::wire::{Asking, Wire};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 use tests::daemon::Daemon;
 use tests::ground;
 use tests::mountdir::MountDir;
+use tests::patience;
 use tests::shell;
 use tokio::time::Instant;
 
@@ -77,6 +79,69 @@ pub fn measure_walk(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case>
     }]
 }
 
+/// How long an idle daemon's time is counted.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Row 17: what of a core and of memory journals take of which nothing is asked.
+pub fn measure_idle(_scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let many = DataSet::new(JOURNALS);
+    let served = Served::start(&many);
+    let process = served.daemon.id();
+    machine::until_idle(process);
+    let (before, begun) = (machine::ticks(process), Instant::now());
+    patience::pause(IDLE);
+    let share = (machine::ticks(process) - before) as f64 / since(begun);
+    let memory = served.daemon.resident_max() as f64 / f64::from(1 << 20);
+    let case = |what, unit, number, wanted| Case {
+        row: 17,
+        what: format!("{JOURNALS} idle journals: {what}"),
+        against: "",
+        unit,
+        samples: told(vec![number]),
+        wanted,
+    };
+    vec![
+        case("of a core", "%", share, Wanted::NoMore(1.0)),
+        case("memory", "MiB", memory, Wanted::NoMore(256.0)),
+    ]
+}
+
+/// Row 26: a read in the middle of a journal of ever more fragments.
+pub fn measure_fragments(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let one = DataSet::of(1, 1);
+    let wire = Wire::new();
+    let rival = Served::start(&one);
+    machine::until_idle(rival.daemon.id());
+    let case = |count: u32| {
+        let many = DataSet::of(1, count);
+        let served = Served::start(&many);
+        machine::until_idle(served.daemon.id());
+        let (mut reads, mut rival) = (wire.asking(&served.url), wire.asking(&rival.url));
+        let middle = i64::from(count / 2) * FRAGMENT_LEN;
+        let mut samples = Samples::default();
+        for _ in 0..scale.repeats {
+            let round = async || {
+                [
+                    read_at(&mut reads, &name(0), middle).await,
+                    read_at(&mut rival, &name(0), 0).await,
+                ]
+            };
+            let [ours, theirs] = wire.rounds(scale.requests, round).map(|all| median(&all) * 1e6);
+            samples.ours.push(ours);
+            samples.theirs.push(theirs);
+        }
+        Case {
+            row: 26,
+            what: format!("a read among {count} fragments, p50"),
+            against: "one fragment",
+            unit: "us",
+            samples,
+            wanted: Wanted::Told,
+        }
+    };
+    [100, 10_000, 100_000].map(case).into()
+}
+
 fn told(ours: Vec<f64>) -> Samples {
     Samples { ours, theirs: Vec::new() }
 }
@@ -122,11 +187,20 @@ fn read_case(scale: Scale, wire: &Wire, many: &Served, one: &Served) -> Case {
     }
 }
 
+/// Bytes of a fragment.
+const FRAGMENT_LEN: i64 = 16;
+
+/// Reads the fifth fragment of a journal from its middle on.
 async fn read(asking: &mut Asking, journal: &str) -> f64 {
+    read_at(asking, journal, 4 * FRAGMENT_LEN).await
+}
+
+/// Reads the fragment that begins at an offset from its middle on.
+async fn read_at(asking: &mut Asking, journal: &str, begin: i64) -> f64 {
     let begun = Instant::now();
-    let content = asking.read(journal, 72).await;
+    let content = asking.read(journal, begin + FRAGMENT_LEN / 2).await;
     let took = since(begun);
-    assert_eq!(&content[..8], b"bytes..\n", "offset 72 is the middle of the fifth fragment");
+    assert_eq!(&content[..8], b"bytes..\n", "the middle of a fragment");
     took
 }
 
@@ -159,9 +233,13 @@ struct DataSet {
 
 impl DataSet {
     fn new(journals: u32) -> DataSet {
+        DataSet::of(journals, FRAGMENTS)
+    }
+
+    fn of(journals: u32, fragments: u32) -> DataSet {
         let folder = ground::folder("many-");
         let mut make = Command::new(machine::example("many_journals"));
-        make.arg(data(folder.path())).args([journals, FRAGMENTS].map(|count| count.to_string()));
+        make.arg(data(folder.path())).args([journals, fragments].map(|count| count.to_string()));
         let made = make.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         DataSet { folder }

@@ -86,7 +86,7 @@ fn amplification(load: Load) -> f64 {
     written as f64 / (load.count * load.len) as f64
 }
 
-fn create_without_store(up: &Up) {
+pub fn create_without_store(up: &Up) {
     let folder = ground::folder("bench-");
     let specs = folder.path().join("specs.yaml");
     let spec = "- name: local/log\n  replication: 1\n  fragment:\n    length: 1073741824\n    \
@@ -96,7 +96,7 @@ fn create_without_store(up: &Up) {
 }
 
 /// Bytes that nothing on the way makes fewer.
-fn noise(len: usize) -> Vec<u8> {
+pub fn noise(len: usize) -> Vec<u8> {
     let mut number = 1_u64;
     let next = || {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -3,10 +3,11 @@
 use crate::samples::since;
 use bytes::Bytes;
 use protocol::wire::gazette::journal_client::JournalClient;
-use protocol::wire::gazette::{AppendRequest, ListRequest, ReadRequest};
+use protocol::wire::gazette::{AppendRequest, ListRequest, ReadRequest, ReadResponse};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
+use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
 
 /// What a writer may have in flight, as Courant's own client has it.
@@ -57,15 +58,25 @@ impl Wire {
 
     /// Appends a second, with so many in flight all the time.
     pub fn rate(&self, appends: &Appends, in_flight: usize, seconds: f64) -> f64 {
+        self.rate_of(std::slice::from_ref(appends), in_flight, seconds)
+    }
+
+    /// The same of several journals, to which the writers are dealt out.
+    pub fn rate_of(&self, appends: &[Appends], in_flight: usize, seconds: f64) -> f64 {
         let begun = Instant::now();
         let until = begun + Duration::from_secs_f64(seconds);
         let done = self.run(appends, in_flight, move |_| Instant::now() < until);
         done as f64 / since(begun)
     }
 
+    pub fn run_one<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
     /// Makes so many appends, with some in flight all the time.
     pub fn make(&self, appends: &Appends, in_flight: usize, count: usize) {
         let each = count / in_flight;
+        let appends = std::slice::from_ref(appends);
         assert_eq!(self.run(appends, in_flight, move |done| done < each), each * in_flight);
     }
 
@@ -89,7 +100,7 @@ impl Wire {
     /// of those it has made.
     fn run(
         &self,
-        appends: &Appends,
+        appends: &[Appends],
         writers: usize,
         goes_on: impl Fn(usize) -> bool + Copy + Send + 'static,
     ) -> usize {
@@ -101,8 +112,9 @@ impl Wire {
             }
             done
         };
+        let dealt = appends.iter().cycle().take(writers);
         let writers: Vec<_> =
-            (0..writers).map(|_| self.runtime.spawn(writer(appends.clone()))).collect();
+            dealt.map(|appends| self.runtime.spawn(writer(appends.clone()))).collect();
         let joined = writers.into_iter().map(|writer| self.runtime.block_on(writer).unwrap());
         joined.sum()
     }
@@ -127,6 +139,30 @@ impl Asking {
         panic!("a read has no content");
     }
 
+    /// Reads a span to its end; how many bytes came.
+    pub async fn read_all(&mut self, journal: &str, begin: i64, end: i64) -> u64 {
+        let request = ReadRequest {
+            journal: journal.to_owned(),
+            offset: begin,
+            end_offset: end,
+            ..ReadRequest::default()
+        };
+        let mut responses = self.client.read(request).await.unwrap().into_inner();
+        let mut len = 0;
+        while let Some(response) = responses.message().await.unwrap() {
+            assert_eq!(response.status, 0, "a read is refused");
+            len += response.content.len() as u64;
+        }
+        len
+    }
+
+    /// A read that waits for what comes, from the begin on.
+    pub async fn follow(&mut self, journal: &str) -> Following {
+        let request =
+            ReadRequest { journal: journal.to_owned(), block: true, ..ReadRequest::default() };
+        Following(self.client.read(request).await.unwrap().into_inner())
+    }
+
     /// How many journals there are, as they come by pages.
     pub async fn list(&mut self) -> usize {
         let mut pages = self.client.list(ListRequest::default()).await.unwrap().into_inner();
@@ -138,7 +174,30 @@ impl Asking {
     }
 }
 
+/// A read that waits at the head.
+pub struct Following(Streaming<ReadResponse>);
+
+impl Following {
+    /// Returns with the next content.
+    pub async fn content(&mut self) -> usize {
+        loop {
+            let response = self.0.message().await.unwrap().expect("it goes on");
+            assert_eq!(response.status, 0, "a read is refused");
+            if !response.content.is_empty() {
+                return response.content.len();
+            }
+        }
+    }
+}
+
 impl Appends {
+    /// The same to another journal, over the same connection.
+    pub fn to(&self, journal: &str) -> Appends {
+        let mut to = self.clone();
+        journal.clone_into(&mut to.messages[0].journal);
+        to
+    }
+
     /// Makes one append; the seconds that it took.
     pub async fn timed(&mut self) -> f64 {
         let begun = Instant::now();

@@ -10,7 +10,7 @@ use crate::read::{self, Readers, Remote};
 
 use crate::revoke::Revocations;
 use crate::stores::Stores;
-use crate::{Error, Memory, Served, limits};
+use crate::{Error, Memory, Served, limits, recovery};
 use client::{Durability, Stat};
 use cluster::{Embedded, KeySpace};
 use index::blocking::off_thread;
@@ -136,6 +136,7 @@ impl Broker {
     pub async fn open(config: Config) -> Result<Broker, Error> {
         let opening = config.clone();
         let (keys, data, recovered) = off_thread(move || open_local(&opening)).await?;
+        recovery::tell(&recovered);
         let process = ProcessId::new("local", format!("{:016x}", keys.identity().member_id))?;
         let metrics = Arc::new(Metrics::new());
         let (files, requests) = (config.files.clone(), metrics.requests().clone());

@@ -31,6 +31,7 @@ mod persist;
 pub mod prune;
 mod quota;
 pub mod read;
+mod recovery;
 pub mod resolve;
 mod retain;
 mod revoke;

@@ -1,0 +1,49 @@
+//! What a start found, told in the log: a line for what was done, and one for each thing that
+//! somebody should look at.
+
+use index::Recovered;
+use protocol::{Journal, Span};
+
+/// Spans that are named one by one; `courant status` has all of them.
+const NAMED_MAX: usize = 100;
+
+/// Tells it. A clean stop, after which there is nothing to recover, is not worth a line.
+pub(crate) fn tell(recovered: &Recovered) {
+    let Recovered { journals, records, bytes, is_other_boot, cut_records, .. } = *recovered;
+    if !recovered.is_clean && journals > 0 {
+        tracing::info!(
+            journals,
+            records,
+            bytes,
+            is_other_boot,
+            "recovered from the log: the last run did not stop cleanly"
+        );
+    }
+    if cut_records > 0 {
+        tracing::warn!(cut_records, "torn records were cut off, none acknowledged on disk");
+    }
+    for (journal, span) in named("lost", &recovered.lost) {
+        tracing::warn!(%journal, %span, "lost: a power cut took appends at `memory`");
+    }
+    for (journal, span) in named("damaged", &recovered.damaged) {
+        tracing::error!(%journal, %span, "damaged: local bytes do not verify, and are not served");
+    }
+    for (begin, end) in &recovered.damaged_log {
+        tracing::error!(%begin, %end, "the log is damaged; what was cut out is kept in `aside`");
+    }
+    for file in &recovered.orphans {
+        tracing::warn!(%file, "a local file of no journal went to lost+found");
+    }
+}
+
+/// The first of many spans; that there are more is told once.
+fn named<'a>(
+    what: &str,
+    spans: &'a [(Journal, Span)],
+) -> impl Iterator<Item = &'a (Journal, Span)> {
+    if spans.len() > NAMED_MAX {
+        let (all, first) = (spans.len(), NAMED_MAX);
+        tracing::warn!(what, all, first, "only the first spans are named here");
+    }
+    spans.iter().take(NAMED_MAX)
+}

@@ -32,6 +32,18 @@ pub fn number(variable: &str, otherwise: usize) -> usize {
     }
 }
 
+/// An example of another crate, such as `mount/examples/null.rs`, in the profile of who asks.
+pub fn example(name: &str) -> PathBuf {
+    let example = profile().join("examples").join(name);
+    assert!(
+        example.exists(),
+        "{} is not built: cargo test --workspace builds it, scripts/bench for a bench, and else \
+         cargo build --example {name} -p with its crate",
+        example.display()
+    );
+    example
+}
+
 /// The folder of the profile whose tests run: it holds the binaries and, in `deps`, the tests.
 pub(crate) fn profile() -> PathBuf {
     let test = std::env::current_exe().expect("/proc tells the path of this process");

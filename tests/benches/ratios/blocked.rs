@@ -36,14 +36,18 @@ const MEMORY_MAX: f64 = 64.0;
 const SHARE_MAX: f64 = 5.0;
 
 pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
+    let none = Blocked::start(0);
     let (mut many, mut few) = (Blocked::start(MANY), Blocked::start(FEW));
-    let case = |what: &str, unit, samples, wanted| Case {
+    let against = |against, what: &str, unit, samples, wanted| Case {
         row: 23,
         what: format!("{MANY} blocked readers: {what}"),
-        against: "a mount with 4 blocked readers",
+        against,
         unit,
         samples,
         wanted,
+    };
+    let case = |what: &str, unit, samples, wanted| {
+        against("a mount with 4 blocked readers", what, unit, samples, wanted)
     };
     let once = |of: &mut dyn FnMut(&mut Blocked) -> f64, many: &mut Blocked, few: &mut Blocked| {
         Samples { ours: vec![of(many)], theirs: vec![of(few)] }
@@ -53,14 +57,15 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
     cases.push(case("idle, of a core", "%", share, Wanted::NoMore(SHARE_MAX)));
     let (mut middle, mut slow) = (Samples::default(), Samples::default());
     for _ in 0..scale.repeats {
-        let (ours, theirs) = (many.appends(), few.appends());
+        let (ours, theirs) = (many.appends(), none.appends());
         for (samples, part) in [(&mut middle, 0.5), (&mut slow, 0.99)] {
             samples.ours.push(quantile(&ours, part));
             samples.theirs.push(quantile(&theirs, part));
         }
     }
-    cases.push(case("append, p50", "us", middle, Wanted::Told));
-    cases.push(case("append, p99", "us", slow, Wanted::Told));
+    for (name, samples) in [("append, p50", middle), ("append, p99", slow)] {
+        cases.push(against("a mount with none", name, "us", samples, Wanted::Told));
+    }
     for (name, signal) in [("Ctrl-C", Signal::INT), ("SIGKILL", Signal::KILL)] {
         let ends = Samples::by_turns(FEW / 2, || many.end_one(signal), || few.end_one(signal));
         cases.push(case(&format!("{name} to end"), "ms", ends, Wanted::Told));

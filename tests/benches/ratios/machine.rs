@@ -1,7 +1,7 @@
 //! The machine that is measured on.
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use tests::ground;
 use tests::patience;
@@ -24,15 +24,6 @@ pub fn facts() -> Value {
         "kernel": read("/proc/sys/kernel/osrelease"),
         "file system": shell::bash(ground.path(), "stat -f -c %T .", &[]).ok().text(),
     })
-}
-
-/// An example of another crate, which `scripts/bench` has built in the profile of this bench.
-pub fn example(name: &str) -> PathBuf {
-    let bench = std::env::current_exe().unwrap();
-    let profile = bench.ancestors().nth(2).expect("benches are in target/PROFILE/deps");
-    let example = profile.join("examples").join(name);
-    assert!(example.exists(), "{} is missing: run scripts/bench", example.display());
-    example
 }
 
 /// Waits until a process has nothing left to do: what it does in the background is over.

@@ -1,9 +1,9 @@
 //! The processes that Courant is set against: they do what nobody can do less of.
 
-use crate::machine;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use tests::ground;
 use tests::mountdir::MountDir;
 use tests::running::Running;
 
@@ -49,7 +49,7 @@ impl NullBroker {
 }
 
 fn start(example: &str, argument: Option<&OsStr>) -> Running {
-    let mut command = Command::new(machine::example(example));
+    let mut command = Command::new(ground::example(example));
     // It lives until its input ends, at the latest with us.
     let mut server = Running::start(command.args(argument).stdin(Stdio::piped()));
     server.until_prints("ready:");

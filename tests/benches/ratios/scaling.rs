@@ -238,7 +238,7 @@ impl DataSet {
 
     fn of(journals: u32, fragments: u32) -> DataSet {
         let folder = ground::folder("many-");
-        let mut make = Command::new(machine::example("many_journals"));
+        let mut make = Command::new(ground::example("many_journals"));
         make.arg(data(folder.path())).args([journals, fragments].map(|count| count.to_string()));
         let made = make.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -1,0 +1,126 @@
+//! Cuts of the power under the real binary (case T13): its disk forgets what was not synced. What
+//! was promised at `disk` is there, of `memory` the end of what each writer wrote may be gone, no
+//! offset has two contents, and the head never falls below one that was shown.
+
+#![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
+
+mod machine;
+mod trial;
+
+use machine::Machine;
+use std::process::Command;
+use std::time::Duration;
+use tests::ground;
+use tests::patience::pause;
+use tests::running::Running;
+use tests::shell;
+use trial::{Promise, Trial};
+
+/// Cuts in CI; `ROUNDS` asks for more.
+const ROUNDS: usize = 12;
+
+const JOURNAL: &str = "log";
+
+/// Fragments are short, so that they are stored and freed while writers write.
+const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 65536, \
+                    compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1s}}\n";
+
+/// Writers: over HTTP, whose appends are synced, and through a mount, whose are not, with the fill
+/// of a record and whether all of it goes to staging.
+const WRITERS: [(Promise, usize); 4] = [
+    (Promise::Disk, 100),
+    (Promise::Memory, 60),
+    (Promise::Memory, 3000),
+    (Promise::Memory, 90_000),
+];
+
+fn command(machine: &Machine, id: usize, first: u64) -> Command {
+    let (promise, fill) = WRITERS[id];
+    let numbers = [id.to_string(), first.to_string()];
+    let mut command;
+    match promise {
+        Promise::Disk => {
+            command = shell::python("http_writer.py");
+            command.args([machine.address(), format!("/local/{JOURNAL}")]).args(numbers);
+        }
+        Promise::Memory => {
+            command = shell::python("writer.py");
+            command.arg(machine.file(JOURNAL)).args(numbers);
+            command.arg(format!("--fill={fill}"));
+            command.arg(if fill > 10_000 { "--pause=0.05" } else { "--pause=0.002" });
+        }
+    }
+    command
+}
+
+/// Takes over what a writer was told; the number of the append that had no answer.
+fn note(id: usize, first: u64, writer: &Running, trial: &mut Trial) -> u64 {
+    let said = String::from_utf8(writer.stdout()).unwrap();
+    assert!(!said.contains("short"), "writer {id} wrote a part");
+    let (id, promise) = (u32::try_from(id).unwrap(), WRITERS[id].0);
+    let mut next = first;
+    for number in said.lines().filter_map(|line| line.strip_prefix("ack ")?.parse().ok()) {
+        trial.acknowledge(id, number, promise);
+        next = number + 1;
+    }
+    trial.interrupt(id, next);
+    next
+}
+
+#[test]
+fn t13_a_cut_of_the_power_takes_nothing_that_was_synced() {
+    let mut machine = Machine::start();
+    let specs = ground::folder("power-");
+    let path = specs.path().join("specs.yaml");
+    std::fs::write(&path, SPEC).unwrap();
+    machine.ask(&["journals", "apply", "--specs", path.to_str().unwrap()]).ok();
+    let mut trial = Trial::default();
+    let mut next = WRITERS.map(|_| 1);
+    let mut shown = 0;
+    for round in 0..ground::number("ROUNDS", ROUNDS) {
+        let mut writers: Vec<Running> = (0..WRITERS.len())
+            .map(|id| Running::start(&mut command(&machine, id, next[id])))
+            .collect();
+        for writer in &mut writers {
+            writer.until_prints("ack");
+        }
+        let spread = u64::try_from(round).unwrap().wrapping_mul(6_364_136_223_846_793_005) % 1500;
+        pause(Duration::from_millis(spread));
+        // What was told to be durable before it was read is durable.
+        let synced = machine.synced(JOURNAL);
+        let seen = trial::read(&machine.url(), "local/log");
+        machine.cut(round);
+        // They would go on once the broker is there again. One that waits for the file's lock ends
+        // after the one that has it.
+        writers.iter_mut().for_each(Running::strike);
+        for (id, writer) in writers.iter_mut().enumerate() {
+            assert!(writer.kill(), "writer {id} survives SIGKILL");
+            next[id] = note(id, next[id], writer, &mut trial) + 1;
+        }
+        drop(writers);
+        machine.boot();
+        let runs = trial::read(&machine.url(), "local/log");
+        let checked = trial.check(&seen, synced, &runs);
+        checked.unwrap_or_else(|wrong| panic!("round {round}: {wrong}\n{}", machine.log()));
+        // Where the next append goes: never below what anybody saw.
+        shown = trial::end(&seen).max(trial::end(&runs)).max(shown);
+        let head: u64 = head(&machine);
+        assert!(head >= shown, "round {round}: the head is {head}, and {shown} was shown");
+        if head > trial::end(&runs) {
+            let log = machine.log();
+            assert!(
+                log.contains("lost"),
+                "round {round}: nobody names the gap {runs_end}..{head}: {log}",
+                runs_end = trial::end(&runs)
+            );
+        }
+    }
+    assert!(trial.found + trial.lost > 0, "appends at memory were tried");
+}
+
+/// The journal's head, as the broker tells it.
+fn head(machine: &Machine) -> u64 {
+    let url = format!("{}/local/{JOURNAL}", machine.url());
+    let line = "curl -sfI \"$1\" | tr -d '\\r' | sed -n 's/^x-write-head: //Ip'";
+    shell::bash(&std::env::temp_dir(), line, &[&url]).ok().text().parse().unwrap()
+}

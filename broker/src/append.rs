@@ -270,7 +270,8 @@ impl Staged {
         if !served.is_known() {
             Box::pin(self.0.target.broker.wait_listed(served)).await?;
         }
-        let turn = served.replica().turn().await;
+        let turn = async { Ok(served.replica().turn().await) };
+        let turn = self.0.target.broker.shared.troubles.outlast(turn).await?;
         Ok(Held { staged: self, turn })
     }
 
@@ -383,13 +384,14 @@ impl Recorded {
     pub async fn committed(self) -> Result<Committed, Error> {
         let target = &self.target;
         let is_disk = target.is_disk();
+        let troubles = &target.broker.shared.troubles;
         let (span, is_repeated) = match self.outcome {
-            Outcome::New(commit) => match commit.done().await {
+            Outcome::New(commit) => match troubles.outlast(commit.done()).await {
                 Ok(span) => (span, false),
                 Err(_) if target.served.replica().watch().borrow().is_gone => {
                     return Err(Error::Deleted(target.served.journal().clone()));
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             },
             Outcome::Old(span, is_repeated) => {
                 Box::pin(target.broker.published(&target.served, span.end(), is_disk)).await?;
@@ -414,7 +416,8 @@ impl Broker {
         if served.replica().synced() >= below {
             return Ok(());
         }
-        let mut turn = served.replica().turn().await;
+        let troubles = &self.shared.troubles;
+        let mut turn = troubles.outlast(async { Ok(served.replica().turn().await) }).await?;
         if served.replica().synced() >= below {
             return Ok(());
         }
@@ -423,7 +426,7 @@ impl Broker {
         let entry = Entry { content, registers: None, writer: None, is_disk: true };
         let commit = turn.record(entry)?;
         drop(turn);
-        commit.done().await?;
+        troubles.outlast(commit.done()).await?;
         Ok(())
     }
 
@@ -438,10 +441,13 @@ impl Broker {
             return self.sync(served, below).await;
         }
         let mut head = served.replica().watch();
-        let reached = head.wait_for(|head| head.is_gone || head.offset >= below).await;
-        match reached {
-            Ok(head) if head.offset >= below => Ok(()),
-            _ => Err(Error::Deleted(served.journal().clone())),
+        let reached = async {
+            let reached = head.wait_for(|head| head.is_gone || head.offset >= below).await;
+            Ok(reached.is_ok_and(|head| head.offset >= below))
+        };
+        match self.shared.troubles.outlast(reached).await? {
+            true => Ok(()),
+            false => Err(Error::Deleted(served.journal().clone())),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::read::{self, Readers, Remote};
 
 use crate::revoke::Revocations;
 use crate::stores::Stores;
+use crate::trouble::Troubles;
 use crate::{Error, Memory, Served, limits, recovery};
 use client::{Durability, Stat};
 use cluster::{Embedded, KeySpace};
@@ -124,6 +125,8 @@ pub(crate) struct Shared {
     /// Journals whose stores are to be listed soon.
     pub listings: Listings,
     closing: watch::Sender<bool>,
+    /// What fails of the work that appends wait for.
+    pub troubles: Arc<Troubles>,
     drivers: Mutex<Option<Drivers>>,
     pub metrics: Arc<Metrics>,
 }
@@ -158,6 +161,7 @@ impl Broker {
             census: watch::Sender::new(0),
             listings: Listings::default(),
             closing: watch::Sender::new(false),
+            troubles: Arc::default(),
             drivers: Mutex::new(None),
             metrics,
         };

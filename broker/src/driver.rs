@@ -2,6 +2,7 @@
 //! else as tasks.
 
 use crate::stored::refresh;
+use crate::trouble::Trouble;
 use crate::{Broker, Served, evict, limits, persist, retain};
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -69,11 +70,11 @@ fn until_closed(
     what: &'static str,
     rounds: fn(&DataDir, Duration) -> Result<(), index::Error>,
 ) -> io::Result<JoinHandle<()>> {
-    let data = broker.shared.data.clone();
+    let (data, troubles) = (broker.shared.data.clone(), broker.shared.troubles.clone());
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         let mut trouble = Trouble::new(what);
         while !data.is_closing() {
-            trouble.note(rounds(&data, SYNC));
+            trouble.note_for(&troubles, rounds(&data, SYNC));
         }
     })
 }
@@ -93,34 +94,6 @@ async fn every(
             biased;
             () = broker.closed() => return,
             () = sleep(period) => {}
-        }
-    }
-}
-
-/// Says once that something fails, and once that it works again.
-struct Trouble {
-    what: &'static str,
-    last: Option<String>,
-}
-
-impl Trouble {
-    fn new(what: &'static str) -> Self {
-        Trouble { what, last: None }
-    }
-
-    fn note(&mut self, result: Result<(), index::Error>) {
-        match result {
-            Ok(()) if self.last.take().is_some() => {
-                tracing::info!("{} works again", self.what);
-            }
-            Ok(()) => {}
-            Err(error) => {
-                let text = error.to_string();
-                if self.last.as_ref() != Some(&text) {
-                    tracing::error!(%error, "{} fails, and is tried again", self.what);
-                }
-                self.last = Some(text);
-            }
         }
     }
 }

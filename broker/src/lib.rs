@@ -40,6 +40,7 @@ pub mod server;
 pub mod specs;
 mod stored;
 pub mod stores;
+mod trouble;
 
 pub use append::{Committed, Connection, Staged, Stager, Terms};
 pub use broker::{Broker, Config};

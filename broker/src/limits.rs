@@ -92,5 +92,10 @@ pub const FREED_AHEAD_SHARE: u64 = 16;
 /// those who read get to know of it.
 pub const REVOKED_AHEAD_SHARE: u64 = 8;
 
+/// How long an append or a sync waits for a disk whose every try fails, before its caller is told.
+/// A disk that works again within a second or two is nobody's affair, and callers of a mount wait
+/// half a minute at most.
+pub const DISK_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a closing broker waits for what is under way.
 pub const CLOSE_WAIT: Duration = Duration::from_secs(5);

@@ -52,7 +52,8 @@ impl Memory {
         self.0 / 4
     }
 
-    /// Parts of stored fragments that readers fetch ahead; who finds none left fetches in one piece.
+    /// Parts of stored fragments that readers fetch ahead; who finds none left fetches in one
+    /// piece.
     pub fn parts(self) -> u64 {
         self.0 / 16
     }

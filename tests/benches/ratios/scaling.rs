@@ -1,5 +1,5 @@
-//! Rows 17, 19, 21 and 26: a broker with many journals and many stored fragments, against one with a
-//! single journal.
+//! Rows 17, 19, 21 and 26: a broker with many journals and many stored fragments, against one with
+//! a single journal.
 
 use crate::Scale;
 use crate::machine;

@@ -10,8 +10,7 @@ use crate::report::{Case, Wanted};
 use crate::samples::Samples;
 use crate::wire::Wire;
 use bytes::Bytes;
-use std::path::PathBuf;
-use tempfile::TempDir;
+use tests::filesystem::Ext4;
 use tests::ground;
 use tests::shell;
 use tests::world::{self, Up};
@@ -71,18 +70,18 @@ fn case(load: Load) -> Case {
 }
 
 fn amplification(load: Load) -> f64 {
-    let disk = Disk::new(load.disk);
-    let data = disk.path.join("data");
+    let disk = Ext4::new(load.disk);
+    let data = disk.path().join("data");
     let mut up = Up::planned(&data, &["--durability", load.durability]);
     up.again();
     create_without_store(&up);
     let wire = Wire::new();
     let appends = wire.appends(&up.url(), "local/log", &Bytes::from(noise(load.len)));
     machine::until_idle(up.daemon().id());
-    let before = disk.written_bytes();
+    let before = written_bytes(&disk);
     wire.make(&appends, load.in_flight, load.count);
     machine::until_idle(up.daemon().id());
-    let written = disk.written_bytes() - before;
+    let written = written_bytes(&disk) - before;
     written as f64 / (load.count * load.len) as f64
 }
 
@@ -105,37 +104,10 @@ pub fn noise(len: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// An ext4 of its own in a file, by way of a loop device. It goes with its owner.
-struct Disk {
-    path: PathBuf,
-    device: String,
-    _folder: TempDir,
-}
-
-impl Disk {
-    /// One of a size as truncate(1) takes it.
-    fn new(size: &str) -> Disk {
-        let folder = ground::folder("disk-");
-        let path = folder.path().canonicalize().unwrap().join("root");
-        let line = "truncate -s $1 image && mkdir root
-            mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 image
-            mount -o loop,nodev image root && findmnt -n -o SOURCE root";
-        let device = shell::bash(folder.path(), line, &[size]).ok().text();
-        let device = device.rsplit('/').next().unwrap().to_owned();
-        Disk { path, device, _folder: folder }
-    }
-
-    /// Bytes written to it since it is there, all that is to be written among them.
-    fn written_bytes(&self) -> u64 {
-        shell::bash(&self.path, "sync -f .", &[]).ok();
-        let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", self.device)).unwrap();
-        let sectors: u64 = stat.split_whitespace().nth(6).unwrap().parse().unwrap();
-        sectors * 512
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::DETACH);
-    }
+/// Bytes written to a disk since it is there, all that is to be written among them.
+fn written_bytes(disk: &Ext4) -> u64 {
+    shell::bash(disk.path(), "sync -f .", &[]).ok();
+    let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", disk.device())).unwrap();
+    let sectors: u64 = stat.split_whitespace().nth(6).unwrap().parse().unwrap();
+    sectors * 512
 }

@@ -1,10 +1,13 @@
-//! A machine whose power can be cut: a broker on a disk that forgets what was not synced
-//! (`mount/examples/forgetful.rs`), and a mount elsewhere, which goes on.
+//! A machine whose power can be cut: a broker on a disk that forgets what was not synced, and a
+//! mount elsewhere, which goes on.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tempfile::TempDir;
 use tests::daemon::{self, Daemon};
+use tests::filesystem::Ext4;
 use tests::ground;
 use tests::mountdir::MountDir;
 use tests::running::Running;
@@ -13,34 +16,118 @@ use tests::shell::{self, Ran};
 /// Runs a program in the boot that a file tells.
 const IN_BOOT: &str = "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && shift && exec \"$@\"";
 
-pub struct Machine {
+/// A disk, and the file that tells which boot this is.
+pub trait Ground {
+    fn root(&self) -> &Path;
+
+    fn boot(&self) -> PathBuf;
+
+    /// Ends it while the broker runs, where that can be.
+    fn fail(&mut self) {}
+
+    /// What was not synced is gone, but for what the seed chooses. The broker has ended.
+    fn cut(&mut self, seed: usize);
+}
+
+/// `tests/examples/forgetful.rs`: of what was not synced the seed chooses any sectors.
+pub struct Forgetful {
+    commands: ChildStdin,
+    server: Running,
+    cuts: usize,
+    mount: MountDir,
+}
+
+impl Forgetful {
+    pub fn new() -> Forgetful {
+        let mount = MountDir::new();
+        let mut command = Command::new(ground::example("forgetful"));
+        let mut server = Running::start(command.arg(mount.path()).stdin(Stdio::piped()));
+        let commands = server.stdin().expect("it is piped");
+        server.until_prints("ready:");
+        Forgetful { commands, server, cuts: 0, mount }
+    }
+}
+
+impl Ground for Forgetful {
+    fn root(&self) -> &Path {
+        self.mount.path()
+    }
+
+    fn boot(&self) -> PathBuf {
+        self.mount.path().join(".boot")
+    }
+
+    fn cut(&mut self, seed: usize) {
+        self.cuts += 1;
+        writeln!(self.commands, "cut {seed}").expect("it listens");
+        let cuts = self.cuts;
+        let done = || {
+            let said = String::from_utf8_lossy(&self.server.stdout()).into_owned();
+            said.lines().filter(|line| *line == "cut").count() == cuts
+        };
+        tests::patience::until("the power is cut", done);
+    }
+}
+
+/// An ext4: what was not synced is there as far as the kernel wrote it by itself.
+pub struct Real {
+    disk: Ext4,
+    boot: TempDir,
+    /// A loop device tells the next one who syncs it of writes that its last file system lost.
+    _only: MutexGuard<'static, ()>,
+}
+
+static ONLY: Mutex<()> = Mutex::new(());
+
+impl Real {
+    pub fn new() -> Real {
+        let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
+        let real = Real { disk: Ext4::new("512M"), boot: ground::folder("boot-"), _only: only };
+        real.tell_boot(0);
+        real
+    }
+
+    fn tell_boot(&self, number: usize) {
+        std::fs::write(self.boot(), format!("boot-{number}\n")).expect("the folder is ours");
+    }
+}
+
+impl Ground for Real {
+    fn root(&self) -> &Path {
+        self.disk.path()
+    }
+
+    fn boot(&self) -> PathBuf {
+        self.boot.path().join("id")
+    }
+
+    fn fail(&mut self) {
+        self.disk.cut();
+    }
+
+    fn cut(&mut self, seed: usize) {
+        self.disk.again();
+        self.tell_boot(seed + 1);
+    }
+}
+
+pub struct Machine<G> {
     // In the order in which they are to end.
     mounted: Option<Daemon>,
     broker: Option<Running>,
-    commands: ChildStdin,
-    disk: Running,
-    cuts: usize,
+    ground: G,
     port: u16,
     elsewhere: MountDir,
-    ground: MountDir,
 }
 
-impl Machine {
-    pub fn start() -> Machine {
-        let ground = MountDir::new();
-        let mut command = Command::new(ground::example("forgetful"));
-        let mut disk = Running::start(command.arg(ground.path()).stdin(Stdio::piped()));
-        let commands = disk.stdin().expect("it is piped");
-        disk.until_prints("ready:");
+impl<G: Ground> Machine<G> {
+    pub fn start(ground: G) -> Machine<G> {
         let mut machine = Machine {
             mounted: None,
             broker: None,
-            commands,
-            disk,
-            cuts: 0,
+            ground,
             port: ground::free_port(),
             elsewhere: MountDir::new(),
-            ground,
         };
         machine.boot();
         let path = machine.elsewhere.path().to_str().expect("it is ours");
@@ -64,9 +151,9 @@ impl Machine {
 
     /// Starts the broker on what its disk has.
     pub fn boot(&mut self) {
-        let root = self.ground.path();
+        let root = self.ground.root();
         let mut command = Command::new("unshare");
-        command.args(["--mount", "bash", "-c", IN_BOOT, "boot"]).arg(root.join(".boot"));
+        command.args(["--mount", "bash", "-c", IN_BOOT, "boot"]).arg(self.ground.boot());
         command.arg(daemon::binary()).arg("serve").arg("--data").arg(root.join("data"));
         command.args(["--listen", &self.address(), "--min-free", "0"]);
         // Whatever is stored is freed soon.
@@ -76,19 +163,19 @@ impl Machine {
         self.broker = Some(broker);
     }
 
+    /// Every operation of the disk fails from here on.
+    pub fn fail(&mut self) {
+        self.ground.fail();
+    }
+
     /// Ends the broker at once, and what its disk had not synced is gone, but for what the seed
     /// chooses.
     pub fn cut(&mut self, seed: usize) {
+        // It runs on for a moment with a disk that is gone.
+        self.ground.fail();
         let mut broker = self.broker.take().expect("it runs");
         assert!(broker.kill(), "the broker survives SIGKILL");
-        self.cuts += 1;
-        writeln!(self.commands, "cut {seed}").expect("it listens");
-        let cuts = self.cuts;
-        let done = || {
-            let said = String::from_utf8_lossy(&self.disk.stdout()).into_owned();
-            said.lines().filter(|line| *line == "cut").count() == cuts
-        };
-        tests::patience::until("the power is cut", done);
+        self.ground.cut(seed);
     }
 
     /// Runs a command of `courant` on the broker.

@@ -7,11 +7,11 @@
 mod machine;
 mod trial;
 
-use machine::Machine;
+use machine::{Forgetful, Ground, Machine, Real};
 use std::process::Command;
 use std::time::Duration;
 use tests::ground;
-use tests::patience::pause;
+use tests::patience::{LIMIT, pause, until};
 use tests::running::Running;
 use tests::shell;
 use trial::{Promise, Trial};
@@ -34,7 +34,7 @@ const WRITERS: [(Promise, usize); 4] = [
     (Promise::Memory, 90_000),
 ];
 
-fn command(machine: &Machine, id: usize, first: u64) -> Command {
+fn command<G: Ground>(machine: &Machine<G>, id: usize, first: u64) -> Command {
     let (promise, fill) = WRITERS[id];
     let numbers = [id.to_string(), first.to_string()];
     let mut command;
@@ -69,11 +69,52 @@ fn note(id: usize, first: u64, writer: &Running, trial: &mut Trial) -> u64 {
 
 #[test]
 fn t13_a_cut_of_the_power_takes_nothing_that_was_synced() {
-    let mut machine = Machine::start();
+    cut_again_and_again(Forgetful::new());
+}
+
+#[test]
+fn t13_a_cut_of_a_real_file_system_takes_nothing_that_was_synced() {
+    cut_again_and_again(Real::new());
+}
+
+#[test]
+fn a_disk_that_fails_takes_no_append_and_is_named() {
+    let mut machine = begin(Real::new());
+    let mut trial = Trial::default();
+    let mut writers: Vec<Running> =
+        [1, 0].iter().map(|id| Running::start(&mut command(&machine, *id, 1))).collect();
+    for writer in &mut writers {
+        writer.until_prints("ack");
+    }
+    machine.fail();
+    for (id, writer) in [1, 0].into_iter().zip(&mut writers) {
+        // Each sees its next append fail, and nobody hangs.
+        assert_eq!(writer.wait(LIMIT).code(), Some(1));
+        let said = String::from_utf8(writer.stdout()).unwrap();
+        let (last, log) = (said.lines().last().unwrap(), machine.log());
+        assert!(last.ends_with("EIO") || last.ends_with("500"), "writer {id}: {last}; {log}");
+        note(id, 1, writer, &mut trial);
+    }
+    until("the log says so", || machine.log().contains("Input/output error"));
+    machine.cut(0);
+    machine.boot();
+    let runs = trial::read(&machine.url(), "local/log");
+    trial.check(&trial::Runs::new(), 0, &runs).unwrap_or_else(|wrong| panic!("{wrong}"));
+    machine.ask(&["journals", "append", "local/log", "-i", "/dev/null"]).ok();
+}
+
+/// A machine with the journal.
+fn begin<G: Ground>(ground: G) -> Machine<G> {
+    let machine = Machine::start(ground);
     let specs = ground::folder("power-");
     let path = specs.path().join("specs.yaml");
     std::fs::write(&path, SPEC).unwrap();
     machine.ask(&["journals", "apply", "--specs", path.to_str().unwrap()]).ok();
+    machine
+}
+
+fn cut_again_and_again<G: Ground>(ground: G) {
+    let mut machine = begin(ground);
     let mut trial = Trial::default();
     let mut next = WRITERS.map(|_| 1);
     let mut shown = 0;
@@ -119,7 +160,7 @@ fn t13_a_cut_of_the_power_takes_nothing_that_was_synced() {
 }
 
 /// The journal's head, as the broker tells it.
-fn head(machine: &Machine) -> u64 {
+fn head<G: Ground>(machine: &Machine<G>) -> u64 {
     let url = format!("{}/local/{JOURNAL}", machine.url());
     let line = "curl -sfI \"$1\" | tr -d '\\r' | sed -n 's/^x-write-head: //Ip'";
     shell::bash(&std::env::temp_dir(), line, &[&url]).ok().text().parse().unwrap()

@@ -73,11 +73,21 @@ impl Daemon {
         self.running.wait(STOP_LIMIT)
     }
 
+    /// The memory that it has resident, in bytes.
+    pub fn resident(&self) -> u64 {
+        self.bytes("VmRSS")
+    }
+
     /// The most memory it has had resident, in bytes.
     pub fn resident_max(&self) -> u64 {
-        let resident = self.status("VmHWM");
+        self.bytes("VmHWM")
+    }
+
+    /// A field of its /proc/PID/status that is in kB.
+    fn bytes(&self, field: &str) -> u64 {
+        let resident = self.status(field);
         let kibibytes = resident.strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
-        kibibytes.expect("/proc/PID/status has VmHWM in kB") << 10
+        kibibytes.expect("/proc/PID/status has it in kB") << 10
     }
 
     /// How many threads it has.

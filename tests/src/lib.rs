@@ -26,3 +26,4 @@ pub mod patience;
 pub mod running;
 pub mod shell;
 pub mod world;
+pub mod writer;

@@ -9,8 +9,9 @@ use tests::ground;
 use tests::model::History;
 use tests::patience::{LIMIT, pause};
 use tests::running::Running;
-use tests::shell::{self, cat};
+use tests::shell::cat;
 use tests::world::Up;
+use tests::writer::Writer;
 
 /// Rounds in CI; `ROUNDS` asks for more.
 const ROUNDS: usize = 50;
@@ -34,35 +35,15 @@ const LOAD: [Load; 4] = [
 
 const JOURNALS: [&str; 2] = ["small", "large"];
 
-fn start(up: &Up, id: usize, first: u64) -> Running {
-    let load = &LOAD[id];
-    let numbers = [id.to_string(), first.to_string()];
-    let mut command;
-    if load.over_http {
-        command = shell::python("http_writer.py");
-        command.args([up.address(), format!("/local/{}", load.journal)]).args(numbers);
-    } else {
-        command = shell::python("writer.py");
-        command.arg(up.file(load.journal)).args(numbers);
-        command.arg(format!("--fill={}", load.fill));
-        // Large ones are few, so that the journal can be read whole after each round.
-        command.arg(if load.fill > 100_000 { "--pause=0.02" } else { "--pause=0.001" });
+fn start(up: &Up, id: usize, first: u64) -> Writer {
+    let Load { journal, fill, over_http } = LOAD[id];
+    let number = u32::try_from(id).unwrap();
+    if over_http {
+        return Writer::over_http(&up.address(), &format!("/local/{journal}"), number, first);
     }
-    Running::start(&mut command)
-}
-
-/// Takes over what a writer was told, and says with which number it is to go on.
-fn note(id: usize, first: u64, writer: &Running, history: &mut History) -> u64 {
-    let said = String::from_utf8(writer.stdout()).unwrap();
-    assert!(!said.contains("short"), "writer {id} wrote a part");
-    let id = u32::try_from(id).unwrap();
-    let mut next = first;
-    for number in said.lines().filter_map(|line| line.strip_prefix("ack ")?.parse().ok()) {
-        history.acknowledge(id, number);
-        next = number + 1;
-    }
-    history.interrupt(id);
-    next + 1
+    // Large ones are few, so that the journal can be read whole after each round.
+    let pause = if fill > 100_000 { "--pause=0.02" } else { "--pause=0.001" };
+    Writer::to_file(&up.file(journal), number, first, &[format!("--fill={fill}"), pause.into()])
 }
 
 #[test]
@@ -75,12 +56,11 @@ fn kill_9_loses_nothing_that_was_acknowledged() {
     let mut before = JOURNALS.map(|_| Vec::new());
 
     for round in 0..ground::number("ROUNDS", ROUNDS) {
-        let mut writers: Vec<Running> =
-            (0..LOAD.len()).map(|id| start(&up, id, next[id])).collect();
+        let mut writers: Vec<Writer> = (0..LOAD.len()).map(|id| start(&up, id, next[id])).collect();
         let mut follow = Command::new("tail");
         let follower = Running::start(follow.args(["-c", "+1", "-f"]).arg(up.file("small")));
         for writer in &mut writers {
-            writer.until_prints("ack");
+            writer.until_acknowledged();
         }
         let spread = u64::try_from(round).unwrap().wrapping_mul(6_364_136_223_846_793_005) % 150;
         pause(Duration::from_millis(spread));
@@ -90,7 +70,7 @@ fn kill_9_loses_nothing_that_was_acknowledged() {
             // Each sees its next append fail.
             writer.wait(LIMIT);
             let journal = JOURNALS.iter().position(|name| *name == LOAD[id].journal).unwrap();
-            next[id] = note(id, next[id], writer, &mut histories[journal]);
+            next[id] = writer.note(&mut histories[journal]);
         }
         let followed = follower.stdout();
         drop(follower);

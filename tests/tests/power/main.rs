@@ -8,12 +8,11 @@ mod machine;
 mod trial;
 
 use machine::{Forgetful, Ground, Machine, Real};
-use std::process::Command;
 use std::time::Duration;
 use tests::ground;
 use tests::patience::{LIMIT, pause, until};
-use tests::running::Running;
 use tests::shell;
+use tests::writer::Writer;
 use trial::{Promise, Trial};
 
 /// Cuts in CI; `ROUNDS` asks for more.
@@ -34,37 +33,29 @@ const WRITERS: [(Promise, usize); 4] = [
     (Promise::Memory, 90_000),
 ];
 
-fn command<G: Ground>(machine: &Machine<G>, id: usize, first: u64) -> Command {
+fn start<G: Ground>(machine: &Machine<G>, id: usize, first: u64) -> Writer {
     let (promise, fill) = WRITERS[id];
-    let numbers = [id.to_string(), first.to_string()];
-    let mut command;
+    let number = u32::try_from(id).unwrap();
     match promise {
         Promise::Disk => {
-            command = shell::python("http_writer.py");
-            command.args([machine.address(), format!("/local/{JOURNAL}")]).args(numbers);
+            Writer::over_http(&machine.address(), &format!("/local/{JOURNAL}"), number, first)
         }
         Promise::Memory => {
-            command = shell::python("writer.py");
-            command.arg(machine.file(JOURNAL)).args(numbers);
-            command.arg(format!("--fill={fill}"));
-            command.arg(if fill > 10_000 { "--pause=0.05" } else { "--pause=0.002" });
+            let pause = if fill > 10_000 { "--pause=0.05" } else { "--pause=0.002" };
+            let options = [format!("--fill={fill}"), pause.into()];
+            Writer::to_file(&machine.file(JOURNAL), number, first, &options)
         }
     }
-    command
 }
 
-/// Takes over what a writer was told; the number of the append that had no answer.
-fn note(id: usize, first: u64, writer: &Running, trial: &mut Trial) -> u64 {
-    let said = String::from_utf8(writer.stdout()).unwrap();
-    assert!(!said.contains("short"), "writer {id} wrote a part");
-    let (id, promise) = (u32::try_from(id).unwrap(), WRITERS[id].0);
-    let mut next = first;
-    for number in said.lines().filter_map(|line| line.strip_prefix("ack ")?.parse().ok()) {
-        trial.acknowledge(id, number, promise);
-        next = number + 1;
+/// Takes over what a writer was told; with which number to go on.
+fn note(writer: &Writer, trial: &mut Trial) -> u64 {
+    let promise = WRITERS[writer.id() as usize].0;
+    for number in writer.acknowledged() {
+        trial.acknowledge(writer.id(), number, promise);
     }
-    trial.interrupt(id, next);
-    next
+    trial.interrupt(writer.id(), writer.unanswered());
+    writer.unanswered() + 1
 }
 
 #[test]
@@ -81,19 +72,15 @@ fn t13_a_cut_of_a_real_file_system_takes_nothing_that_was_synced() {
 fn a_disk_that_fails_takes_no_append_and_is_named() {
     let mut machine = begin(Real::new());
     let mut trial = Trial::default();
-    let mut writers: Vec<Running> =
-        [1, 0].iter().map(|id| Running::start(&mut command(&machine, *id, 1))).collect();
-    for writer in &mut writers {
-        writer.until_prints("ack");
-    }
+    let mut writers = [1, 0].map(|id| start(&machine, id, 1));
+    writers.iter_mut().for_each(Writer::until_acknowledged);
     machine.fail();
-    for (id, writer) in [1, 0].into_iter().zip(&mut writers) {
+    for writer in &mut writers {
         // Each sees its next append fail, and nobody hangs.
         assert_eq!(writer.wait(LIMIT).code(), Some(1));
-        let said = String::from_utf8(writer.stdout()).unwrap();
-        let (last, log) = (said.lines().last().unwrap(), machine.log());
-        assert!(last.ends_with("EIO") || last.ends_with("500"), "writer {id}: {last}; {log}");
-        note(id, 1, writer, &mut trial);
+        let (last, log) = (writer.last_word(), machine.log());
+        assert!(last.ends_with("EIO") || last.ends_with("500"), "{last}; {log}");
+        note(writer, &mut trial);
     }
     until("the log says so", || machine.log().contains("Input/output error"));
     machine.cut(0);
@@ -119,12 +106,9 @@ fn cut_again_and_again<G: Ground>(ground: G) {
     let mut next = WRITERS.map(|_| 1);
     let mut shown = 0;
     for round in 0..ground::number("ROUNDS", ROUNDS) {
-        let mut writers: Vec<Running> = (0..WRITERS.len())
-            .map(|id| Running::start(&mut command(&machine, id, next[id])))
-            .collect();
-        for writer in &mut writers {
-            writer.until_prints("ack");
-        }
+        let mut writers: Vec<Writer> =
+            (0..WRITERS.len()).map(|id| start(&machine, id, next[id])).collect();
+        writers.iter_mut().for_each(Writer::until_acknowledged);
         let spread = u64::try_from(round).unwrap().wrapping_mul(6_364_136_223_846_793_005) % 1500;
         pause(Duration::from_millis(spread));
         // What was told to be durable before it was read is durable.
@@ -133,10 +117,10 @@ fn cut_again_and_again<G: Ground>(ground: G) {
         machine.cut(round);
         // They would go on once the broker is there again. One that waits for the file's lock ends
         // after the one that has it.
-        writers.iter_mut().for_each(Running::strike);
+        writers.iter_mut().for_each(Writer::strike);
         for (id, writer) in writers.iter_mut().enumerate() {
-            assert!(writer.kill(), "writer {id} survives SIGKILL");
-            next[id] = note(id, next[id], writer, &mut trial) + 1;
+            writer.kill();
+            next[id] = note(writer, &mut trial);
         }
         drop(writers);
         machine.boot();

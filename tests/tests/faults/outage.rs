@@ -1,0 +1,79 @@
+//! Case T16: a store that is away while writers write. It costs local space and nothing else, and
+//! when it is back all goes there, with nothing restarted.
+
+use std::time::Duration;
+use tests::ground;
+use tests::model::History;
+use tests::patience::{pause, until};
+use tests::shell::cat;
+use tests::world::{self, Up};
+use tests::writer::Writer;
+
+/// Seconds for which the store is away; `OUTAGE_SECONDS` asks for more.
+const AWAY: usize = 5;
+
+const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 65536, \
+                    compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1s}}\n";
+
+#[test]
+fn t16_a_store_that_is_away_stops_nobody() {
+    let up = Up::start();
+    let second = up.second();
+    let specs = ground::folder("outage-");
+    let path = specs.path().join("specs.yaml");
+    std::fs::write(&path, SPEC).unwrap();
+    world::journals(&up, &["apply", "--specs", path.to_str().unwrap()]).ok();
+    let mut history = History::new();
+    let mut writers = [
+        Writer::to_file(&up.file("log"), 1, 1, &["--pause=0.002".into(), "--fill=2000".into()]),
+        Writer::to_file(&second.file("log"), 2, 1, &["--pause=0.002".into()]),
+        Writer::over_http(&up.address(), "/local/log", 3, 1),
+    ];
+    writers.iter_mut().for_each(Writer::until_acknowledged);
+    until("a fragment is stored", || persisted(&up) > 0);
+
+    let (store, away) = (up.data().join("store"), up.data().join("store-away"));
+    std::fs::rename(&store, &away).unwrap();
+    // A file in its place: nobody makes the directory anew.
+    std::fs::write(&store, "no directory").unwrap();
+    pause(Duration::from_secs(1));
+    let (before, stored) = (acknowledgements(&writers), persisted(&up));
+    pause(Duration::from_secs(ground::number("OUTAGE_SECONDS", AWAY) as u64));
+    assert!(writers.iter_mut().all(Writer::lives), "a writer was refused");
+    let after = acknowledgements(&writers);
+    assert!((0..3).all(|at| after[at] > before[at] + 10), "{before:?}, {after:?}");
+    assert_eq!(persisted(&up), stored, "nothing is stored meanwhile");
+    let told = tests::daemon::run(&["status", "--broker", &up.url()]).ok().text();
+    assert!(told.contains("file:///"), "the status names no store that fails: {told}");
+
+    std::fs::remove_file(&store).unwrap();
+    std::fs::rename(&away, &store).unwrap();
+    let head = acknowledged_bytes(&up);
+    until("what came meanwhile is stored", || persisted(&up) >= head - 65_536);
+    for writer in &mut writers {
+        assert!(writer.lives(), "a writer was refused");
+        writer.kill();
+        writer.note(&mut history);
+    }
+    let seen = cat(&up.file("log"));
+    history.check(&seen).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(cat(&second.file("log")) == seen, "the mounts differ");
+}
+
+fn acknowledgements(writers: &[Writer; 3]) -> [usize; 3] {
+    writers.each_ref().map(|writer| writer.acknowledged().len())
+}
+
+fn attribute(up: &Up, key: &str) -> u64 {
+    let ran = up.bash("getfattr --only-values -n user.courant.$1 log", &[key]).ok();
+    ran.text().parse().unwrap()
+}
+
+/// Below which offset the store has all.
+fn persisted(up: &Up) -> u64 {
+    attribute(up, "persisted")
+}
+
+fn acknowledged_bytes(up: &Up) -> u64 {
+    attribute(up, "head")
+}

@@ -200,3 +200,33 @@ pub fn journals(up: &Up, arguments: &[&str]) -> Ran {
     command.extend(["--broker.address".into(), up.url()]);
     daemon::run(&command)
 }
+
+/// The spec of a file's journal in YAML: an append that takes a fragment to `length` closes it.
+/// `more` are further fields, such as `, max_append_rate: 1000`.
+pub fn spec(name: &str, length: usize, codec: &str, more: &str) -> String {
+    let fragment = format!(
+        "{{length: {length}, compression_codec: {codec}, stores: ['file:///'], \
+         refresh_interval: 1s}}"
+    );
+    format!("- {{name: {PREFIX}{name}, replication: 1, fragment: {fragment}{more}}}\n")
+}
+
+/// Applies such a spec.
+#[track_caller]
+pub fn apply(up: &Up, name: &str, length: usize, codec: &str) {
+    apply_specs(up, &spec(name, length, codec, ""));
+}
+
+/// Applies specs in YAML.
+#[track_caller]
+pub fn apply_specs(up: &Up, specs: &str) {
+    let path = up.data().with_file_name("specs.yaml");
+    std::fs::write(&path, specs).expect("the folder takes files");
+    journals(up, &["apply", "--specs", path.to_str().expect("it is ours")]).ok();
+}
+
+/// An attribute `user.courant.KEY` of a file.
+#[track_caller]
+pub fn attribute(up: &Up, name: &str, key: &str) -> String {
+    up.bash("getfattr --only-values -n user.courant.$1 \"$2\"", &[key, name]).ok().text()
+}

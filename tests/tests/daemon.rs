@@ -10,7 +10,7 @@ use tests::model::History;
 use tests::patience::{LIMIT, pause};
 use tests::running::Running;
 use tests::shell::cat;
-use tests::world::Up;
+use tests::world::{self, Up};
 use tests::writer::Writer;
 
 /// Rounds in CI; `ROUNDS` asks for more.
@@ -35,6 +35,9 @@ const LOAD: [Load; 4] = [
 
 const JOURNALS: [&str; 2] = ["small", "large"];
 
+/// Bytes of a fragment.
+const FRAGMENT: usize = 256 << 10;
+
 fn start(up: &Up, id: usize, first: u64) -> Writer {
     let Load { journal, fill, over_http } = LOAD[id];
     let number = u32::try_from(id).unwrap();
@@ -48,7 +51,9 @@ fn start(up: &Up, id: usize, first: u64) -> Writer {
 
 #[test]
 fn kill_9_loses_nothing_that_was_acknowledged() {
-    let mut up = Up::start();
+    let mut up = Up::with(&["--local-budget", "32M"]);
+    // Fragments are stored and freed all the time.
+    JOURNALS.iter().for_each(|name| world::apply(&up, name, FRAGMENT, "ZSTANDARD"));
     up.bash(": >> small; echo '<9 1 0>' >> small; echo '<9 1 0>' >> large", &[]).ok();
     let mut histories = JOURNALS.map(|_| History::new());
     histories.iter_mut().for_each(|history| history.acknowledge(9, 1));

@@ -102,18 +102,8 @@ async fn write(
 }
 
 fn create(up: &Up) {
-    let folder = ground::folder("load-");
-    let path = folder.path().join("specs.yaml");
-    let spec = |number| {
-        format!(
-            "- {{name: local/log-{number}, replication: 1, fragment: {{length: 1048576, \
-             compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1m0s}}}}\n"
-        )
-    };
-    let specs: String = (0..JOURNALS).map(spec).collect();
-    std::fs::write(&path, specs).unwrap();
-    world::journals(up, &["apply", "--max-txn-size", "100", "--specs", path.to_str().unwrap()])
-        .ok();
+    let spec = |number| world::spec(&format!("log-{number}"), 1 << 20, "ZSTANDARD", "");
+    world::apply_specs(up, &(0..JOURNALS).map(spec).collect::<String>());
 }
 
 #[expect(clippy::print_stdout, reason = "docs/RELIABILITY.md has the figures")]

@@ -6,23 +6,20 @@ use tests::ground;
 use tests::model::History;
 use tests::patience::{pause, until};
 use tests::shell::cat;
-use tests::world::{self, Up};
+use tests::world::{self, Up, attribute};
 use tests::writer::Writer;
 
 /// Seconds for which the store is away; `OUTAGE_SECONDS` asks for more.
 const AWAY: usize = 5;
 
-const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 65536, \
-                    compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1s}}\n";
+/// Bytes of a fragment.
+const FRAGMENT: usize = 65_536;
 
 #[test]
 fn t16_a_store_that_is_away_stops_nobody() {
     let up = Up::start();
     let second = up.second();
-    let specs = ground::folder("outage-");
-    let path = specs.path().join("specs.yaml");
-    std::fs::write(&path, SPEC).unwrap();
-    world::journals(&up, &["apply", "--specs", path.to_str().unwrap()]).ok();
+    world::apply(&up, "log", FRAGMENT, "ZSTANDARD");
     let mut history = History::new();
     let mut writers = [
         Writer::to_file(&up.file("log"), 1, 1, &["--pause=0.002".into(), "--fill=2000".into()]),
@@ -49,7 +46,7 @@ fn t16_a_store_that_is_away_stops_nobody() {
     std::fs::remove_file(&store).unwrap();
     std::fs::rename(&away, &store).unwrap();
     let head = acknowledged_bytes(&up);
-    until("what came meanwhile is stored", || persisted(&up) >= head - 65_536);
+    until("what came meanwhile is stored", || persisted(&up) >= head - FRAGMENT as u64);
     for writer in &mut writers {
         assert!(writer.lives(), "a writer was refused");
         writer.kill();
@@ -64,16 +61,11 @@ fn acknowledgements(writers: &[Writer; 3]) -> [usize; 3] {
     writers.each_ref().map(|writer| writer.acknowledged().len())
 }
 
-fn attribute(up: &Up, key: &str) -> u64 {
-    let ran = up.bash("getfattr --only-values -n user.courant.$1 log", &[key]).ok();
-    ran.text().parse().unwrap()
-}
-
 /// Below which offset the store has all.
 fn persisted(up: &Up) -> u64 {
-    attribute(up, "persisted")
+    attribute(up, "log", "persisted").parse().unwrap()
 }
 
 fn acknowledged_bytes(up: &Up) -> u64 {
-    attribute(up, "head")
+    attribute(up, "log", "head").parse().unwrap()
 }

@@ -14,9 +14,6 @@ use tests::world::{self, Up};
 /// Flips in CI; `FLIPS` asks for more.
 const FLIPS: usize = 20;
 
-const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 65536, \
-                    compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1s}}\n";
-
 /// Directories whose files are what is known of journals, and their bytes. What stores have is
 /// flipped in `index/tests/bit_rot.rs` and `tests/tests/fsck`.
 const PLACES: [&str; 3] = ["log", "checkpoint", "mirror"];
@@ -68,9 +65,7 @@ impl Whole {
         let folder = ground::folder("rot-");
         let mut up = Up::planned(&folder.path().join("data"), &[]);
         up.again();
-        let specs = folder.path().join("specs.yaml");
-        fs::write(&specs, SPEC).unwrap();
-        world::journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+        world::apply(&up, "log", 65_536, "ZSTANDARD");
         let line = "for i in $(seq 3000); do echo \"line $i of what is stored and what is not\"; \
                     done >> log; seq 100000 >> log; for i in 1 2 3; do echo last $i >> log; done";
         up.bash(line, &[]).ok();

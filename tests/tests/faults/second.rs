@@ -6,20 +6,14 @@ use tests::ground;
 use tests::patience::until;
 use tests::world::{self, Up};
 
-const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 4096, \
-                    compression_codec: NONE, stores: ['file:///'], \
-                    refresh_interval: 1s}}\n";
-
 #[test]
 fn a_second_broker_on_one_store_is_named_and_nothing_more_is_acknowledged() {
     let store = ground::folder("store-");
     let root = store.path().to_str().unwrap();
     let brokers = [1, 2].map(|_| Up::with(&["--file-root", root, "--write-timeout", "2s"]));
-    let path = store.path().join("specs.yaml");
-    std::fs::write(&path, SPEC).unwrap();
     for up in &brokers {
         // Each takes the journal for its own, as after a copy of a configuration.
-        world::journals(up, &["apply", "--specs", path.to_str().unwrap()]).ok();
+        world::apply(up, "log", 4096, "NONE");
     }
     for (name, up) in ["first", "second"].iter().zip(&brokers) {
         up.bash("for i in $(seq 1000); do echo \"$1 $i\" >> log; done", &[name]).ok();

@@ -1,12 +1,11 @@
 //! `.courant/fragments`, `.courant/specs` and registers, as programs meet them.
 
-use crate::reading;
 use client::{Append, Journals, Remote};
 use protocol::LabelSet;
 use std::path::Path;
 use tests::patience::until;
 use tests::shell::{self, Ran};
-use tests::world::{Second, Up, journals};
+use tests::world::{self, Second, Up, journals};
 
 /// A line of bash in a directory of the view of a mount.
 #[track_caller]
@@ -19,7 +18,7 @@ const LENGTH: usize = 2048;
 
 #[track_caller]
 fn apply(up: &Up, name: &str, codec: &str) {
-    reading::apply(up, name, LENGTH, codec);
+    world::apply(up, name, LENGTH, codec);
 }
 
 #[test]

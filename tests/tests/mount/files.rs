@@ -1,11 +1,10 @@
 //! What files look like from outside: owner, mode, inode, attributes, room, locks; and how they go.
 
-use crate::reading;
 use std::path::Path;
 use tests::patience::until;
 use tests::running::Running;
 use tests::shell::{self, Ran, cat};
-use tests::world::{Up, journals};
+use tests::world::{self, Up, journals};
 
 /// A line of bash with two files as `$1` and `$2`.
 #[track_caller]
@@ -302,7 +301,7 @@ fn what_is_no_file_or_directory_is_refused() {
 #[test]
 fn a_file_of_stored_bytes_alone_has_the_time_of_its_last_fragment() {
     let up = Up::start();
-    let apply = || reading::apply(&up, "log", 1024, "NONE");
+    let apply = || world::apply(&up, "log", 1024, "NONE");
     apply();
     up.bash("head -c 1024 /dev/zero >> log", &[]).ok();
     let persisted = "getfattr --only-values -n user.courant.persisted log";

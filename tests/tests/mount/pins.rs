@@ -1,12 +1,12 @@
 //! What open files keep: half of the local budget at most, and not for ever.
 
 use crate::held::{holder, let_read};
-use crate::reading::{append, apply, attribute};
+use crate::reading::append;
 use serde_json::Value;
 use std::time::Duration;
 use tests::patience::{pause, until};
 use tests::shell::cat;
-use tests::world::Up;
+use tests::world::{Up, apply, attribute};
 
 const MIB: usize = 1 << 20;
 

@@ -1,15 +1,14 @@
 //! A journal's rate, as a writer of its file meets it.
 
-use crate::reading::{apply_with, attribute};
 use std::path::Path;
 use tests::shell::{self, cat};
-use tests::world::Up;
+use tests::world::{Up, apply_specs, attribute, spec};
 
 #[test]
 fn a_write_over_the_rate_of_its_journal_is_edquot_and_appends_nothing() {
     let up = Up::with(&["--write-timeout", "4s"]);
     let second = up.second_with(&["--write-timeout", "4s"]);
-    apply_with(&up, "slow", 1 << 20, "NONE", ", max_append_rate: 1000");
+    apply_specs(&up, &spec("slow", 1 << 20, "NONE", ", max_append_rate: 1000"));
     for (number, mount) in [up.mount(), second.mount()].into_iter().enumerate() {
         // Case: more than a minute's worth, in one write
         let line = "head -c 100000 /dev/zero | dd of=slow oflag=append conv=notrunc bs=100000 \
@@ -29,7 +28,7 @@ fn a_write_over_the_size_of_its_journal_is_edquot_on_every_mount() {
     let up = Up::start();
     let second = up.second();
     let limit = ", labels: [{name: courant/max-bytes, value: '12'}]";
-    apply_with(&up, "small", 1 << 20, "NONE", limit);
+    apply_specs(&up, &spec("small", 1 << 20, "NONE", limit));
     shell::bash(up.mount().path(), "echo line >> small", &[]).ok();
     shell::bash(second.mount().path(), "echo more >> small", &[]).ok();
     for mount in [up.mount(), second.mount()] {

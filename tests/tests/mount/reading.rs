@@ -7,7 +7,7 @@ use std::time::Duration;
 use tests::patience::{LIMIT, reached, until};
 use tests::running::Running;
 use tests::shell::{self, cat};
-use tests::world::{Up, journals};
+use tests::world::{Up, apply, attribute, journals};
 
 /// The sizes of T09: none, one, about a page, about a read, about a write, and some more.
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 131_073, 1_048_577, 3_000_000, 9 << 20];
@@ -95,31 +95,6 @@ fn t09_every_program_reads_to_the_end_and_no_further() {
             assert_reads(&second.file(&name), &expected);
         }
     }
-}
-
-/// Applies a spec for a file's journal: an append that takes a fragment to `length` closes it.
-#[track_caller]
-pub fn apply(up: &Up, name: &str, length: usize, codec: &str) {
-    apply_with(up, name, length, codec, "");
-}
-
-/// The same with more fields, such as `, max_append_rate: 1000`.
-#[track_caller]
-pub fn apply_with(up: &Up, name: &str, length: usize, codec: &str, more: &str) {
-    let fragment = format!(
-        "{{length: {length}, compression_codec: {codec}, stores: ['file:///'], \
-         refresh_interval: 1s}}"
-    );
-    let spec = format!("- {{name: local/{name}, replication: 1, fragment: {fragment}{more}}}\n");
-    let specs = up.data().with_file_name("specs.yaml");
-    std::fs::write(&specs, spec).unwrap();
-    journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
-}
-
-/// An attribute `user.courant.KEY` of a file.
-#[track_caller]
-pub fn attribute(up: &Up, name: &str, key: &str) -> String {
-    up.bash("getfattr --only-values -n user.courant.$1 \"$2\"", &[key, name]).ok().text()
 }
 
 #[test]

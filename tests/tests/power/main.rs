@@ -12,6 +12,7 @@ use std::time::Duration;
 use tests::ground;
 use tests::patience::{LIMIT, pause, until};
 use tests::shell;
+use tests::world;
 use tests::writer::Writer;
 use trial::{Promise, Trial};
 
@@ -19,10 +20,6 @@ use trial::{Promise, Trial};
 const ROUNDS: usize = 12;
 
 const JOURNAL: &str = "log";
-
-/// Fragments are short, so that they are stored and freed while writers write.
-const SPEC: &str = "- {name: local/log, replication: 1, fragment: {length: 65536, \
-                    compression_codec: ZSTANDARD, stores: ['file:///'], refresh_interval: 1s}}\n";
 
 /// Writers: over HTTP, whose appends are synced, and through a mount, whose are not, with the fill
 /// of a record and whether all of it goes to staging.
@@ -95,7 +92,8 @@ fn begin<G: Ground>(ground: G) -> Machine<G> {
     let machine = Machine::start(ground);
     let specs = ground::folder("power-");
     let path = specs.path().join("specs.yaml");
-    std::fs::write(&path, SPEC).unwrap();
+    // Fragments are short, so that they are stored and freed while writers write.
+    std::fs::write(&path, world::spec(JOURNAL, 65_536, "ZSTANDARD", "")).unwrap();
     machine.ask(&["journals", "apply", "--specs", path.to_str().unwrap()]).ok();
     machine
 }

@@ -26,6 +26,7 @@ pub(crate) use pace::Allowance;
 pub(crate) use stage::Staging;
 pub use stage::{Connection, Stager};
 
+use crate::metrics::Committing;
 use crate::resolve::is_suspended;
 use crate::{Broker, Error, Resolution, Served};
 use bytes::Bytes;
@@ -59,6 +60,8 @@ pub struct Terms {
     pub durability: Option<Durability>,
     /// Whether the answer shall have the SHA1 of the content.
     pub needs_sum: bool,
+    /// Appends of a session that come as this one: they are counted singly. 0 is 1.
+    pub joined: u32,
 }
 
 impl From<AppendRequest> for Terms {
@@ -208,33 +211,40 @@ impl Broker {
         Ok(Stager::new(target, connection))
     }
 
-    /// Appends content that is complete and in memory.
+    /// Appends content that is complete and in memory. Without anything to wait for it is done at
+    /// the first poll.
     pub async fn append_bytes(
         &self,
         resolution: Resolution,
         terms: Terms,
         content: Bytes,
     ) -> Result<Committed, Error> {
-        let served = self.resumed(resolution, terms.suspend).await?;
-        suspend::check(&served, &terms)?;
-        self.append_to(served, terms, content).await
+        self.begin_bytes(resolution, terms, content, None).await?.committed().await
     }
 
-    /// The same for a journal that was looked up. Without anything to wait for it is done at the
-    /// first poll.
-    pub(crate) async fn append_to(
+    /// The same, up to where the append happens: the next one of the journal may begin. `room` is
+    /// what the content takes already.
+    pub(crate) async fn begin_bytes(
         &self,
-        served: Arc<Served>,
+        resolution: Resolution,
         terms: Terms,
         content: Bytes,
-    ) -> Result<Committed, Error> {
+        room: Option<Share>,
+    ) -> Result<Underway, Error> {
+        let served = self.resumed(resolution, terms.suspend).await?;
+        suspend::check(&served, &terms)?;
         let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
         if let Some(rate) = target.rate_max() {
             let price = Price { len: content.len() as u64, rate };
             Box::pin(price.pay(&target.served, target.terms.rate_wait)).await?;
         }
-        Staged::whole(target, content)?.commit().await
+        Staged::whole(target, content, room)?.begin_commit().await
+    }
+
+    /// Room for `len` bytes that are in memory before their append begins.
+    pub(crate) fn room_in_memory(&self, len: u64) -> Result<Share, Error> {
+        self.shared.staging.room_in_memory(len)
     }
 
     /// Gives a client room for its appends. Each of its connections takes one.
@@ -277,16 +287,26 @@ impl Staged {
 
     /// The whole rest of the way.
     pub async fn commit(self) -> Result<Committed, Error> {
-        let Whole { target, content, .. } = &*self.0;
-        let counted = target.broker.metrics().begin_commit(&target.served, content.len());
-        let committed = self.decide().await;
-        counted.end(committed.as_ref().ok());
-        committed
+        self.begin_commit().await?.committed().await
     }
 
-    async fn decide(self) -> Result<Committed, Error> {
+    /// The way up to where the append happens.
+    async fn begin_commit(self) -> Result<Underway, Error> {
+        let Whole { target, content, .. } = &*self.0;
+        let (served, joined) = (&target.served, target.terms.joined);
+        let counted = target.broker.metrics().begin_commit(served, content.len(), joined);
+        match self.record().await {
+            Ok(recorded) => Ok(Underway { recorded, counted }),
+            Err(error) => {
+                counted.end(None);
+                Err(error)
+            }
+        }
+    }
+
+    async fn record(self) -> Result<Recorded, Error> {
         let checked = self.hold().await?.synced().await?.check()?;
-        checked.send().await?.record().await?.committed().await
+        checked.send().await?.record().await
     }
 }
 
@@ -407,6 +427,22 @@ impl Recorded {
             is_repeated,
             durability: if is_disk { Durability::Disk } else { Durability::Memory },
         })
+    }
+}
+
+/// An append that happens, and is counted when it is done.
+#[derive(Debug)]
+pub(crate) struct Underway {
+    recorded: Recorded,
+    counted: Committing,
+}
+
+impl Underway {
+    /// The rest of the way.
+    pub async fn committed(self) -> Result<Committed, Error> {
+        let committed = self.recorded.committed().await;
+        self.counted.end(committed.as_ref().ok());
+        committed
     }
 }
 

@@ -8,6 +8,7 @@ mod fault;
 mod heads;
 mod journal;
 mod operate;
+mod session;
 mod status;
 
 use crate::Error;
@@ -20,10 +21,10 @@ use fault::fault_of;
 use protocol::Journal;
 use protocol::wire::courant::courant_server::Courant as Service;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, ChangedTemplate, CreateRequest, CreateResponse, DeleteRequest,
-    DeleteResponse, DeleteTemplateRequest, HeadsRequest, HeadsResponse, PruneRequest,
-    PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest, SyncResponse,
-    TemplatesRequest, TemplatesResponse,
+    AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate, CreateRequest, CreateResponse,
+    DeleteRequest, DeleteResponse, DeleteTemplateRequest, HeadsRequest, HeadsResponse,
+    PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest,
+    SyncResponse, TemplatesRequest, TemplatesResponse,
 };
 use tonic::{Request, Response, Streaming};
 
@@ -66,10 +67,20 @@ impl Courant {
 
 #[tonic::async_trait]
 impl Service for Courant {
+    type AppendsStream = session::Answers;
+
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
         let caller = self.visitor.admit(&request, Capability::APPEND)?;
         let messages = request.into_inner();
         append::append(&caller, messages).await.map(Response::new)
+    }
+
+    async fn appends(
+        &self,
+        request: Request<Streaming<AppendsRequest>>,
+    ) -> Answer<Self::AppendsStream> {
+        let caller = self.visitor.admit(&request, Capability::APPEND)?;
+        Ok(Response::new(session::begin(caller, request.into_inner())))
     }
 
     async fn sync(&self, request: Request<SyncRequest>) -> Answer<SyncResponse> {

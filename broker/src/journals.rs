@@ -12,7 +12,7 @@ use bytes::Bytes;
 use client::{Append, Appended, Error as Seen, Journals, Loan, Read, Space, Staged, Stat, Wait};
 use cluster::{Expect, Outcome};
 use futures::TryStreamExt;
-use protocol::request::{AppendSuspend, Change};
+use protocol::request::Change;
 use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, LabelSet, Life, Offset, Span, Status};
 use std::collections::BTreeSet;
@@ -186,9 +186,8 @@ impl Broker {
             subtract_registers: set(append.subtract_registers),
             writer: append.writer,
             rate_wait: append.rate_wait,
-            suspend: AppendSuspend::Resume,
             durability: append.durability,
-            needs_sum: false,
+            ..Terms::default()
         };
         let committed = match append.staged {
             None => self.append_bytes(resolution, terms, append.content).await?,

@@ -174,9 +174,16 @@ impl Metrics {
         self.calls.begin(path)
     }
 
-    /// An append to a journal whose content, of `len` bytes, is complete.
-    pub(crate) fn begin_commit(self: &Arc<Self>, served: &Arc<Served>, len: u64) -> Committing {
-        Committing { metrics: self.clone(), served: served.clone(), len, begun: Instant::now() }
+    /// An append to a journal whose content, of `len` bytes, is complete. It may be several,
+    /// `joined`; 0 is 1.
+    pub(crate) fn begin_commit(
+        self: &Arc<Self>,
+        served: &Arc<Served>,
+        len: u64,
+        joined: u32,
+    ) -> Committing {
+        let (metrics, served, begun) = (self.clone(), served.clone(), Instant::now());
+        Committing { metrics, served, len, appends: u64::from(joined.max(1)), begun }
     }
 
     /// Content that was read.
@@ -235,6 +242,7 @@ pub(crate) struct Committing {
     metrics: Arc<Metrics>,
     served: Arc<Served>,
     len: u64,
+    appends: u64,
     begun: Instant,
 }
 
@@ -242,12 +250,12 @@ impl Committing {
     /// It ended. `None`: it did not happen.
     pub fn end(self, committed: Option<&Committed>) {
         let Some(committed) = committed else {
-            self.metrics.rollbacks.inc();
+            self.metrics.rollbacks.inc_by(self.appends);
             return self.metrics.rollback_bytes.inc_by(self.len);
         };
         self.metrics.append_seconds.observe(self.begun.elapsed().as_secs_f64());
         if !committed.is_repeated {
-            self.metrics.commits.inc();
+            self.metrics.commits.inc_by(self.appends);
             self.metrics.commit_bytes.inc_by(committed.span.len());
             self.served.traffic().add_appended(committed.span.len());
         }

@@ -21,6 +21,31 @@ pub const PIECE_LEN: usize = 256 << 10;
 /// Messages of an append that are ready before the connection takes them.
 pub const PIECES_MAX: usize = 4;
 
+/// Groups of one journal that a session of appends has unanswered: a broker knows so many of the
+/// last ones when they are repeated, each of which takes a place in the journal's table of writers.
+pub const GROUPS_UNANSWERED: usize = 4;
+
+/// Bytes of a group: what a broker's commit log holds in one record, without a staging file.
+pub const GROUP_LEN: usize = 64 << 10;
+
+/// Bytes of groups from which on a message takes no more: it is encoded at one go, and a broker
+/// begins with it when it is whole.
+pub const MESSAGE_OF_GROUPS_LEN: usize = 256 << 10;
+
+/// Unanswered bytes of one journal that an appender keeps: the groups under way, and as much again
+/// several times, which is filled while they are.
+pub const LANE_LEN: usize = 1 << 20;
+
+/// The same of all its journals: as much as a broker reads ahead of its answers.
+pub const LANES_LEN: usize = 8 << 20;
+
+/// Journals of one session, as many as a broker takes. Appends to further ones go one by one.
+pub const LANES_MAX: usize = 16 << 10;
+
+/// Appends under way at once on a broker that has no sessions: few of its journals wait for each
+/// other, and its streams are for others too.
+pub const PLAIN_AT_ONCE: usize = 64;
+
 /// The largest message that is read, as in Gazette's own clients.
 pub const MESSAGE_MAX: usize = 16 << 20;
 

@@ -85,7 +85,7 @@ impl Capability {
                 "courant.v1.Courant",
                 "Create" | "Delete" | "Prune" | "PutTemplate" | "DeleteTemplate",
             ) => Capability::APPLY,
-            ("courant.v1.Courant", "Append" | "Sync") => Capability::APPEND,
+            ("courant.v1.Courant", "Append" | "Appends" | "Sync") => Capability::APPEND,
             _ => return None,
         })
     }

@@ -51,6 +51,13 @@ impl Staging {
         (self.memory.used() + self.pieces.used(), self.disk.used())
     }
 
+    /// Room for content that is whole.
+    pub fn room_in_memory(&self, len: u64) -> Result<Share, Error> {
+        let mut room = self.memory.share();
+        room.grow(len)?;
+        Ok(room)
+    }
+
     fn room_for_pieces(&self, connection: &Connection) -> Held {
         Held {
             memory: self.pieces.share(),
@@ -59,8 +66,8 @@ impl Staging {
         }
     }
 
-    fn room_for_whole(&self) -> Held {
-        Held { memory: self.memory.share(), disk: self.disk.share(), connection: None }
+    fn holding(&self, memory: Share) -> Held {
+        Held { memory, disk: self.disk.share(), connection: None }
     }
 }
 
@@ -339,8 +346,12 @@ impl Staged {
         Staged(Box::new(Whole { target, content, sum, room }))
     }
 
-    /// Content that came in one piece, and is in memory.
-    pub(super) fn whole(target: Box<Target>, content: Bytes) -> Result<Staged, Error> {
+    /// Content that came in one piece, and is in memory, with the room that it has there already.
+    pub(super) fn whole(
+        target: Box<Target>,
+        content: Bytes,
+        room: Option<Share>,
+    ) -> Result<Staged, Error> {
         let shared = &target.broker.shared;
         let (len, max) = (content.len() as u64, shared.config.append_max);
         if len > max {
@@ -349,8 +360,8 @@ impl Staged {
         if !content.is_empty() {
             check::content(&target)?;
         }
-        let mut room = shared.staging.room_for_whole();
-        room.memory.grow(len)?;
+        let room = room.map_or_else(|| shared.staging.room_in_memory(len), Ok)?;
+        let room = shared.staging.holding(room);
         let sum = target.terms.needs_sum.then(|| sum_of(Sha1::new(), &content));
         Ok(Staged::new(target, Content::Memory(content), sum, room))
     }

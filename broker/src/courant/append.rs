@@ -145,11 +145,11 @@ fn terms(request: courant::AppendRequest) -> Result<Terms, Invalid> {
 }
 
 /// The longest wait for a journal's rate; 0 is as long as it takes.
-fn rate_wait(milliseconds: u32) -> Option<Duration> {
+pub(super) fn rate_wait(milliseconds: u32) -> Option<Duration> {
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
 }
 
-fn durability(number: i32) -> Result<Option<Durability>, Invalid> {
+pub(super) fn durability(number: i32) -> Result<Option<Durability>, Invalid> {
     match courant::Durability::try_from(number) {
         Ok(courant::Durability::Unspecified) => Ok(None),
         Ok(courant::Durability::Memory) => Ok(Some(Durability::Memory)),
@@ -194,7 +194,7 @@ fn accepted(committed: &Committed) -> courant::AppendResponse {
     }
 }
 
-fn wire_durability(durability: Durability) -> courant::Durability {
+pub(super) fn wire_durability(durability: Durability) -> courant::Durability {
     match durability {
         Durability::Memory => courant::Durability::Memory,
         Durability::Disk => courant::Durability::Disk,
@@ -219,7 +219,7 @@ fn refused(caller: &Caller, name: &str, error: &Error) -> courant::AppendRespons
 }
 
 /// The limit that an append was over, that of a second, or that of the journal.
-fn limit_of(error: &Error) -> u64 {
+pub(super) fn limit_of(error: &Error) -> u64 {
     match error {
         Error::TooLarge { max, .. } | Error::Local(index::Error::TooLarge { max, .. }) => *max,
         Error::OverRate { rate, .. } => *rate,

@@ -238,7 +238,7 @@ async fn in_time(
 
 /// Whether a request to this path is a stream of messages, which its service takes one by one.
 fn has_many_messages(path: &str) -> bool {
-    path.ends_with("/Append") || path.ends_with("/Replicate")
+    ["/Append", "/Appends", "/Replicate"].iter().any(|method| path.ends_with(method))
 }
 
 /// Whether it is a gRPC request: HTTP/2 with a content type that begins so, as clients write

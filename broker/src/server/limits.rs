@@ -67,6 +67,21 @@ pub const SEND_BUFFER: usize = 256 << 10;
 /// The largest message that is taken, as with Gazette.
 pub const MESSAGE_LEN_MAX: usize = 4 << 20;
 
+/// Journals of one session of appends: each costs a kilobyte or less, and stays until the session
+/// ends.
+pub const SESSION_HANDLES_MAX: usize = 16 << 10;
+
+/// Bytes of a session's unanswered groups from which on it reads no more: a quarter of a second at
+/// the speed of a session of small appends, and all the groups of 32 journals that are stuck.
+pub const SESSION_LEN_MAX: u64 = 8 << 20;
+
+/// Results that wait for a client to take them, from which on its session reads no more: those of a
+/// long message. Those of the groups that were read before still come.
+pub const SESSION_ANSWERS_MAX: usize = 1024;
+
+/// Messages of a session's results that are ready before the connection takes them.
+pub const SESSION_REPLIES: usize = 2;
+
 /// A client that is silent for so long is asked whether it is still there.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(60);
 

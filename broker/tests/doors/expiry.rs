@@ -2,9 +2,13 @@
 
 use crate::tokens::{bearer, journal};
 use crate::world::{SECRET, World, append_of, token, with_keys};
+use bytes::Bytes;
 use client::token::Capability;
+use protocol::wire::courant::courant_client::CourantClient;
+use protocol::wire::courant::{AppendGroup, AppendsRequest, Fault, OpenHandle};
 use protocol::wire::gazette;
 use protocol::wire::gazette::journal_client::JournalClient;
+use tokio_stream::StreamExt;
 use tonic::{Code, Request};
 
 #[tokio::test]
@@ -31,6 +35,49 @@ async fn a_read_and_a_watch_end_with_their_token() {
         pages += 1;
     }
     assert_eq!((content.as_slice(), pages), (b"hello".as_slice(), 2));
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_of_appends_ends_with_its_token_and_sees_its_journals_alone() {
+    let world = World::start(with_keys(SECRET)).await;
+    world.create("logs/app", b"hello").await;
+    world.create("other/app", b"hello").await;
+    let header = bearer(Some(&token(Capability::APPEND, "name:prefix=logs/", 2))).unwrap();
+    let open = |handle, journal: &str| OpenHandle {
+        handle,
+        journal: journal.to_owned(),
+        ..OpenHandle::default()
+    };
+    let group = |handle| AppendGroup {
+        handle,
+        sequence: 1,
+        appends: 1,
+        content: Bytes::from_static(b"line\n"),
+    };
+    let first = AppendsRequest {
+        writer_id: Bytes::from_static(&[7; 16]),
+        opens: vec![open(0, "logs/app"), open(1, "other/app")],
+        groups: vec![group(0), group(1)],
+    };
+    let messages = tokio_stream::iter([first]).chain(tokio_stream::pending());
+    let mut session = Request::new(messages);
+    session.metadata_mut().insert("authorization", header);
+    let mut client = CourantClient::new(world.channel().await);
+    let mut answers = client.appends(session).await.unwrap().into_inner();
+    let mut faults = Vec::new();
+    let ended = loop {
+        match answers.message().await {
+            Ok(message) => faults.extend(
+                message.unwrap().results.iter().map(|result| (result.handle, result.fault())),
+            ),
+            Err(status) => break status,
+        }
+    };
+    faults.sort();
+    assert_eq!(faults, [(0, Fault::None), (1, Fault::NotFound)]);
+    assert_eq!(ended.code(), Code::Unauthenticated, "{ended}");
+    assert!(ended.message().contains("expired"), "{ended}");
     world.stop().await;
 }
 

@@ -12,5 +12,6 @@ mod http;
 mod port;
 mod reading;
 mod second_writer;
+mod sessions;
 mod suspending;
 mod world;

@@ -1,8 +1,10 @@
 //! A broker in memory behind a real port, for tests of the client: journals are byte vectors.
 
 mod ours;
+mod sessions;
 mod theirs;
 
+use protocol::wire::courant::Fault;
 use protocol::wire::courant::courant_server::CourantServer;
 use protocol::wire::gazette::journal_server::JournalServer;
 use std::collections::BTreeMap;
@@ -36,6 +38,12 @@ struct Table {
     polls: (usize, usize),
     /// Answers of appends that are lost: the append is made, the caller gets an error.
     lost_answers: usize,
+    /// It knows nothing of sessions, as brokers before them.
+    is_without_sessions: bool,
+    /// Sessions answer nothing.
+    holds_sessions: bool,
+    /// What the next groups of sessions are refused with, the last one first.
+    refusals: Vec<Fault>,
     /// Reads that break after so many bytes.
     broken_reads: Vec<usize>,
 }
@@ -130,6 +138,21 @@ impl Double {
 
     pub fn lose_answers(&self, count: usize) {
         self.table().lost_answers = count;
+    }
+
+    pub fn without_sessions(&self) {
+        self.table().is_without_sessions = true;
+    }
+
+    /// Sessions answer nothing, or go on.
+    pub fn hold_sessions(&self, is_so: bool) {
+        self.table().holds_sessions = is_so;
+        self.changed();
+    }
+
+    /// The next group of a session is refused.
+    pub fn refuse(&self, fault: Fault) {
+        self.table().refusals.insert(0, fault);
     }
 
     /// The next reads break after so many bytes.

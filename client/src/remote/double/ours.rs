@@ -1,12 +1,12 @@
 //! The double's `courant.v1`.
 
-use super::{Double, Kept};
+use super::{Double, Kept, sessions};
 use protocol::wire::courant::courant_server::Courant;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, ChangedTemplate, CreateRequest, CreateResponse, DeleteRequest,
-    DeleteResponse, DeleteTemplateRequest, Fault, Head, HeadsRequest, HeadsResponse, PruneRequest,
-    PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest, SyncResponse,
-    TemplatesRequest, TemplatesResponse,
+    AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate, CreateRequest, CreateResponse,
+    DeleteRequest, DeleteResponse, DeleteTemplateRequest, Fault, Head, HeadsRequest, HeadsResponse,
+    PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest,
+    SyncResponse, TemplatesRequest, TemplatesResponse,
 };
 use std::time::Duration;
 use tokio::time::timeout;
@@ -68,6 +68,19 @@ impl Drop for Waiting<'_> {
 
 #[async_trait]
 impl Courant for Double {
+    type AppendsStream = sessions::Answers;
+
+    async fn appends(
+        &self,
+        request: Request<Streaming<AppendsRequest>>,
+    ) -> Result<Response<Self::AppendsStream>, Status> {
+        self.count("appends")?;
+        if self.table().is_without_sessions {
+            return Err(Status::unimplemented("nothing is known of sessions"));
+        }
+        Ok(Response::new(sessions::begin(self.clone(), request.into_inner())))
+    }
+
     async fn append(
         &self,
         request: Request<Streaming<AppendRequest>>,

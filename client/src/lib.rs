@@ -24,6 +24,7 @@ mod names;
 mod reader;
 mod remote;
 pub mod retry;
+mod session;
 mod shelf;
 pub mod specs;
 mod staged;
@@ -47,4 +48,5 @@ pub use journals::{
 };
 pub use reader::{Piece, Reader};
 pub use remote::{Deleted, NO_JOURNAL, Remote, ResetHead, Snapshots, Template};
+pub use session::Receipt;
 pub use staged::Staged;

@@ -25,8 +25,10 @@ pub use door::NO_JOURNAL;
 pub(crate) use fault::cause;
 pub(crate) use incoming::{Incoming, Next};
 pub use operator::ResetHead;
+pub(crate) use pieces::at_least_a_millisecond;
 pub use snapshots::Snapshots;
 pub use templates::Template;
+pub(crate) use words::{About, broken, durability};
 
 use crate::fragments::Fragments;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};

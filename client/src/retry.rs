@@ -26,7 +26,7 @@ impl Pauses {
     }
 
     /// A length between the half and the whole of the present step.
-    fn step(&mut self) -> Duration {
+    pub(crate) fn step(&mut self) -> Duration {
         let half = self.next / 2;
         self.next = (self.next * 2).min(PAUSE_MAX);
         half + half.mul_f64(self.fraction())

@@ -98,7 +98,12 @@ impl Door {
         fault::error(&self.url, status)
     }
 
-    fn silent(&self) -> Error {
+    /// A session is over that nobody here has ended.
+    pub fn ended(&self) -> Error {
+        Error::Unreachable(format!("{} has ended the session", self.url))
+    }
+
+    pub fn silent(&self) -> Error {
         Error::Unreachable(format!("{} does not answer", self.url))
     }
 }

@@ -131,7 +131,7 @@ fn courant_first(append: &Append) -> courant::AppendRequest {
 }
 
 /// Milliseconds of a wait, of which 0 would mean any.
-fn at_least_a_millisecond(wait: Duration) -> u32 {
+pub(crate) fn at_least_a_millisecond(wait: Duration) -> u32 {
     u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).max(1)
 }
 

@@ -168,6 +168,7 @@ async fn conditions_are_checked_and_told() {
 async fn a_lost_answer_is_asked_for_again_and_applied_once() {
     let (double, remote) = pair(true).await;
     double.create("local/log");
+    double.without_sessions();
     double.lose_answers(2);
     let appender = Appender::new(remote.clone(), [7; 16], PATIENCE);
     let appended = appender.append(append("local/log", b"once")).await.expect("appended");

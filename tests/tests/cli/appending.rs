@@ -64,7 +64,10 @@ fn lines_survive_a_broker_that_is_killed() {
         let written = writeln!(stdin, "line {number}");
         written.unwrap_or_else(|error| panic!("{error}: it said: {}", append.stderr()));
     };
-    for number in 0..LINES {
+    // A broker that is not there when the command begins is not waited for.
+    write(&mut append, 0);
+    patience::until("the first line is there", || serve.content("local/log") == "line 0\n");
+    for number in 1..LINES {
         if KILLS.contains(&number) {
             // Some of what was written is under way, some is not sent yet.
             serve.daemon().kill();
@@ -82,5 +85,34 @@ fn lines_survive_a_broker_that_is_killed() {
     let status = append.wait(LIMIT);
     assert!(status.success(), "it said: {}", append.stderr());
     let expected: String = (0..LINES).map(|number| format!("line {number}\n")).collect();
+    assert!(serve.content("local/log") == expected, "lines are lost, repeated or out of order");
+}
+
+/// Lines of a flood: many groups of them are under way at any time.
+const FLOOD: usize = 400_000;
+
+#[test]
+fn a_flood_of_lines_survives_a_broker_that_is_killed() {
+    let mut serve = Serve::start();
+    serve.create(&["log"], "");
+    let mut command = serve.command(&["append", "local/log", "--lines", "--durability", "memory"]);
+    let mut append = Running::start(command.stdin(Stdio::piped()));
+    let mut stdin = append.stdin().unwrap();
+    let line = |number: usize| format!("line {number}\n");
+    stdin.write_all(line(0).as_bytes()).unwrap();
+    patience::until("the first line is there", || serve.content("local/log") == line(0));
+    let writing = std::thread::spawn(move || {
+        (1..FLOOD).try_for_each(|number| stdin.write_all(line(number).as_bytes()))
+    });
+    for _ in KILLS {
+        let before = serve.content("local/log").len();
+        patience::until("more is there", || serve.content("local/log").len() > before);
+        serve.daemon().kill();
+        serve.again();
+    }
+    writing.join().unwrap().unwrap_or_else(|error| panic!("{error}: {}", append.stderr()));
+    let status = append.wait(LIMIT);
+    assert!(status.success(), "it said: {}", append.stderr());
+    let expected: String = (0..FLOOD).map(line).collect();
     assert!(serve.content("local/log") == expected, "lines are lost, repeated or out of order");
 }

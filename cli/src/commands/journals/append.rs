@@ -11,6 +11,8 @@ use crate::selection::Selection;
 use crate::{Error, random};
 use bytes::{Bytes, BytesMut};
 use client::{Append as Request, Remote};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{FuturesOrdered, StreamExt};
 use mapping::{Mapping, Partitions};
 use protocol::Journal;
 use protocol::request::AppendPart;
@@ -178,19 +180,26 @@ impl Target {
         mut records: Records,
     ) -> Result<(), Error> {
         let mut key = None;
-        while let Some(chunk) = chunks.next().await? {
+        let mut begun = Underway::new();
+        while let Some(chunk) = self.next_chunk(&mut chunks, &mut begun).await? {
             records.push(&chunk);
             let mut batch = Batch::default();
             let sorted = self.sort_all(&mut records, &mut key, &mut batch);
             // What came before a record that is refused is appended all the same.
-            self.append_batch(batch).await?;
-            sorted?;
+            self.begin_batch(batch, &mut begun).await?;
+            if sorted.is_err() {
+                self.end(begun).await?;
+                return sorted;
+            }
         }
         let mut batch = Batch::default();
-        if let Some(record) = records.last()? {
-            self.sort(record, &mut key, &mut batch)?;
-        }
-        self.append_batch(batch).await?;
+        let last = records.last().and_then(|last| match last {
+            Some(record) => self.sort(record, &mut key, &mut batch),
+            None => Ok(()),
+        });
+        self.begin_batch(batch, &mut begun).await?;
+        self.end(begun).await?;
+        last?;
         match key {
             None => Ok(()),
             Some(key) => Err(Error::KeyOfNothing(String::from_utf8_lossy(key.payload()).into())),
@@ -219,22 +228,49 @@ impl Target {
         if !self.has_keys {
             // All that is there goes together: to one journal, taken by chance.
             let journal = batch.keys().next().cloned().unwrap_or_else(|| self.partitions.any());
-            batch.entry(journal).or_default().extend_from_slice(&record.framed);
+            batch.entry(journal).or_default().push(record.framed);
             return Ok(());
         }
         match key.take() {
             None => *key = Some(record),
             Some(key) => {
                 let journal = self.partitions.of_key(key.payload())?;
-                batch.entry(journal).or_default().extend_from_slice(&record.framed);
+                batch.entry(journal).or_default().push(record.framed);
             }
         }
         Ok(())
     }
 
-    async fn append_batch(&mut self, batch: Batch) -> Result<(), Error> {
-        for (journal, content) in batch {
-            self.append(journal, content.freeze()).await?;
+    /// The next of the input. Takes what is acknowledged until it is there.
+    async fn next_chunk(
+        &mut self,
+        chunks: &mut Chunks,
+        begun: &mut Underway,
+    ) -> Result<Option<Bytes>, Error> {
+        loop {
+            tokio::select! {
+                biased;
+                Some(done) = begun.next() => self.progress.advance(done?),
+                chunk = chunks.next() => return chunk,
+            }
+        }
+    }
+
+    /// Begins to append the records of each journal, one behind the other.
+    async fn begin_batch(&mut self, batch: Batch, begun: &mut Underway) -> Result<(), Error> {
+        for (journal, records) in batch {
+            let durability = self.durability.map(Into::into);
+            let request = |record| Request { durability, ..Request::new(journal.clone(), record) };
+            let all = self.writer.begin_all(records, request).await?;
+            begun.extend(all.map(|all| all.done().boxed()));
+        }
+        Ok(())
+    }
+
+    /// Waits for all that is under way.
+    async fn end(&mut self, mut begun: Underway) -> Result<(), Error> {
+        while let Some(done) = begun.next().await {
+            self.progress.advance(done?);
         }
         Ok(())
     }
@@ -248,5 +284,8 @@ impl Target {
     }
 }
 
-/// Records that are appended together, by their journals.
-type Batch = BTreeMap<Journal, BytesMut>;
+/// Records that are there together, by their journals.
+type Batch = BTreeMap<Journal, Vec<Bytes>>;
+
+/// What was begun and is not acknowledged, in its order.
+type Underway = FuturesOrdered<BoxFuture<'static, Result<u64, Error>>>;

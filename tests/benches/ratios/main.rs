@@ -21,6 +21,7 @@ mod report;
 mod rivals;
 mod samples;
 mod scaling;
+mod sessions;
 mod storing;
 mod syncing;
 mod waking;
@@ -81,7 +82,7 @@ const QUICK: Scale = Scale {
 type Measure = fn(Scale, &dyn Fn(u32) -> bool) -> Vec<Case>;
 
 /// The rows that can be asked for, by what measures them.
-const ROWS: [(&[u32], Measure); 22] = [
+const ROWS: [(&[u32], Measure); 23] = [
     (&[1, 2], reading::measure),
     (&[3], writing::measure),
     (&[4, 5, 6], calls::measure),
@@ -102,12 +103,13 @@ const ROWS: [(&[u32], Measure); 22] = [
     (&[21], scaling::measure_walk),
     (&[22], syncing::measure_queued),
     (&[23], blocked::measure),
+    (&[24], sessions::measure),
     (&[26], scaling::measure_fragments),
     (&[27], waking::measure_memory),
 ];
 
 const USAGE: &str = "usage: scripts/bench [--quick] [--compare FILE] [ROW ...], with rows 1 to \
-                     23 and 25 to 28, and a bench.json of an earlier run";
+                     28, and a bench.json of an earlier run";
 
 /// What the command line asks for.
 struct Asked {

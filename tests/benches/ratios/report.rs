@@ -27,6 +27,8 @@ pub enum Wanted {
     TimesFaster(f64),
     /// Ours, so much at most; theirs is told.
     NoMore(f64),
+    /// Ours, so much at least; theirs is told.
+    NoLess(f64),
     /// No ratio: the number is told.
     Told,
 }
@@ -36,14 +38,14 @@ impl Wanted {
         match self {
             Wanted::AtLeast(_) | Wanted::AtMost(_) => samples.ratio(|ours, theirs| ours / theirs),
             Wanted::TimesFaster(_) => samples.ratio(|ours, theirs| theirs / ours),
-            Wanted::NoMore(_) | Wanted::Told => None,
+            Wanted::NoMore(_) | Wanted::NoLess(_) | Wanted::Told => None,
         }
     }
 
     /// Whether more of what counts is better than less.
     fn is_more_better(self, unit: &str) -> bool {
         match self {
-            Wanted::AtLeast(_) | Wanted::TimesFaster(_) => true,
+            Wanted::AtLeast(_) | Wanted::TimesFaster(_) | Wanted::NoLess(_) => true,
             Wanted::AtMost(_) | Wanted::NoMore(_) => false,
             Wanted::Told => unit.ends_with("/s"),
         }
@@ -55,6 +57,7 @@ impl Wanted {
             Wanted::AtMost(ratio) => format!("<= {ratio}"),
             Wanted::TimesFaster(ratio) => format!(">= {ratio}"),
             Wanted::NoMore(number) => format!("<= {number}"),
+            Wanted::NoLess(number) => format!(">= {number}"),
             Wanted::Told => String::new(),
         }
     }

@@ -36,7 +36,7 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
             let theirs = || runtime.block_on(dropped(&null.url(), scale.seconds));
             cases.push(Case {
                 row: 24,
-                what: format!("{LEN}-byte session append, {durability}, {journals} journals"),
+                what: format!("{LEN}-byte session append, {durability}, journals: {journals}"),
                 against: "messages of a client-streaming RPC that does nothing",
                 unit: "/s",
                 samples: Samples::by_turns(scale.repeats, ours, theirs),

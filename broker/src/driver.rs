@@ -1,5 +1,5 @@
 //! What runs by itself: the log's syncs and the moving of large appends on threads, everything
-//! else as tasks.
+//! else as tasks. On a runtime of one thread those are tasks as well.
 
 use crate::stored::refresh;
 use crate::trouble::Trouble;
@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use index::DataDir;
-use index::blocking::off_thread;
+use index::blocking::{may_start_threads, off_thread};
 use protocol::Life;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -28,16 +28,21 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The threads and the tasks of an open broker.
 #[derive(Debug)]
 pub(crate) struct Drivers {
-    threads: [JoinHandle<()>; 2],
+    threads: Vec<JoinHandle<()>>,
     tasks: JoinSet<()>,
 }
 
 impl Drivers {
     pub fn start(broker: &Broker) -> io::Result<Self> {
-        let syncs = until_closed(broker, "courant-log", "the log's sync", DataDir::wait_and_sync)?;
-        let moves = "the moving of large appends";
-        let moves = until_closed(broker, "courant-move", moves, DataDir::wait_and_move)?;
-        let mut tasks = JoinSet::new();
+        let (mut threads, mut tasks) = (Vec::new(), JoinSet::new());
+        let (syncs, moves) = ("the log's sync", "the moving of large appends");
+        if may_start_threads() {
+            threads.push(until_closed(broker, "courant-log", syncs, DataDir::wait_and_sync)?);
+            threads.push(until_closed(broker, "courant-move", moves, DataDir::wait_and_move)?);
+        } else {
+            tasks.spawn(when(broker.clone(), syncs, Round::Sync));
+            tasks.spawn(when(broker.clone(), moves, Round::Move));
+        }
         tasks.spawn(every(broker.clone(), PREPARE, "the log's next segment", |data| {
             data.prepare_log()
         }));
@@ -49,11 +54,11 @@ impl Drivers {
         tasks.spawn(evict::run(broker.clone()));
         tasks.spawn(retain::run(broker.clone()));
         tasks.spawn(list(broker.clone()));
-        Ok(Drivers { threads: [syncs, moves], tasks })
+        Ok(Drivers { threads, tasks })
     }
 
     /// Ends the tasks, which have been told to. The threads end when the data directory closes.
-    pub async fn end_tasks(mut self) -> [JoinHandle<()>; 2] {
+    pub async fn end_tasks(mut self) -> Vec<JoinHandle<()>> {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(limits::CLOSE_WAIT, ended).await.is_err() {
             tracing::warn!("work under way is given up");
@@ -77,6 +82,39 @@ fn until_closed(
             trouble.note_for(&troubles, rounds(&data, SYNC));
         }
     })
+}
+
+/// What a thread of its own does, where there may be one.
+#[derive(Clone, Copy)]
+enum Round {
+    Sync,
+    Move,
+}
+
+/// Does the rounds of such a thread as a task: when they are wanted, and each second.
+async fn when(broker: Broker, what: &'static str, round: Round) {
+    let mut trouble = Trouble::new(what);
+    let data = broker.shared.data.clone();
+    loop {
+        let wanted = async {
+            match round {
+                Round::Sync => data.sync_wanted().await,
+                Round::Move => data.move_wanted().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = broker.closed() => return,
+            () = wanted => {}
+            () = sleep(SYNC) => {}
+        }
+        trouble.note(match round {
+            Round::Sync => data.sync_round(),
+            Round::Move => data.move_round(),
+        });
+        // A round that fails may want the next one at once.
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Does `work` again and again, where it may block.

@@ -20,6 +20,13 @@ pub fn begin<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Wo
     }
 }
 
+/// Whether threads of one's own may be started: not on a runtime of one thread, where what would
+/// run on them is to be a task, for the same reason.
+pub fn may_start_threads() -> bool {
+    Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
 impl<T> Work<T> {
     pub async fn done(self) -> T {
         match self {

@@ -66,9 +66,12 @@ pub(crate) struct Shared {
     dirty: Mutex<Vec<Arc<Replica>>>,
     wanted: Mutex<bool>,
     wake: Condvar,
+    /// The same for who waits as a task.
+    wake_task: tokio::sync::Notify,
     /// Replicas with synced content that is too large for the thread that syncs.
     large: Mutex<Vec<Arc<Replica>>>,
     large_wake: Condvar,
+    large_wake_task: tokio::sync::Notify,
     /// Tells those who wait for room in memory that a sync ended.
     synced: tokio::sync::Notify,
     closing: AtomicBool,
@@ -144,6 +147,12 @@ impl Shared {
     pub fn wake_sync(&self) {
         *locked(&self.wanted) = true;
         self.wake.notify_one();
+        self.wake_task.notify_one();
+    }
+
+    fn wake_move(&self) {
+        self.large_wake.notify_one();
+        self.large_wake_task.notify_one();
     }
 
     /// Bytes that wait in memory for a sync.
@@ -202,8 +211,10 @@ impl DataDir {
             dirty: Mutex::default(),
             wanted: Mutex::default(),
             wake: Condvar::new(),
+            wake_task: tokio::sync::Notify::new(),
             large: Mutex::default(),
             large_wake: Condvar::new(),
+            large_wake_task: tokio::sync::Notify::new(),
             synced: tokio::sync::Notify::new(),
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
@@ -330,7 +341,7 @@ impl DataDir {
                 Ok(true) => {}
                 Ok(false) => {
                     locked(&shared.large).push(replica.clone());
-                    shared.large_wake.notify_one();
+                    shared.wake_move();
                 }
                 Err(error) => {
                     let again = replica.clone();
@@ -377,6 +388,16 @@ impl DataDir {
         *wanted = false;
         drop(wanted);
         self.sync_round()
+    }
+
+    /// Waits until somebody wants a sync: for who does the rounds as a task.
+    pub async fn sync_wanted(&self) {
+        self.shared.wake_task.notified().await;
+    }
+
+    /// Waits until there are large pieces: for who does the rounds as a task.
+    pub async fn move_wanted(&self) {
+        self.shared.large_wake_task.notified().await;
     }
 
     /// The once-a-second work of every journal.
@@ -491,7 +512,7 @@ impl DataDir {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.synced.notify_waiters();
         self.shared.wake_sync();
-        self.shared.large_wake.notify_all();
+        self.shared.wake_move();
         self.sync_round()?;
         self.move_round()?;
         for replica in self.replicas() {

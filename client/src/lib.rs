@@ -40,8 +40,8 @@ pub use error::Error;
 pub use fragments::{Fragments, Way, audit};
 /// The names of stored fragments (gazette-spec 3.1).
 pub use index::name;
-/// Local files, for who stages content on them.
-pub use index::{crc32c_append, disk};
+/// Local files, for who stages content on them, and where work on them runs.
+pub use index::{blocking, crc32c_append, disk};
 pub use journals::{
     Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait,
     Writer,

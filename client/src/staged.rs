@@ -4,6 +4,7 @@ use crate::Error;
 use crate::limits::PIECE_LEN;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
+use index::blocking::off_thread;
 use index::disk::{DiskFile, read_exact_at};
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -67,12 +68,11 @@ impl Staged {
         let len = usize::try_from(self.len - at).unwrap_or(usize::MAX).min(PIECE_LEN);
         let (file, from) = (self.file.clone(), self.begin + at);
         // What was staged long ago has left the page cache.
-        let reading = tokio::task::spawn_blocking(move || {
+        let reading = off_thread(move || {
             let mut piece = vec![0; len];
             read_exact_at(&*file, &mut piece, from).map(|()| Bytes::from(piece))
         });
-        let read = reading.await.unwrap_or_else(|ended| Err(io::Error::other(ended)));
-        read.inspect_err(|error| {
+        reading.await.inspect_err(|error| {
             let _first_stays = self.failure.set(error.to_string());
         })
     }

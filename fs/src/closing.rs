@@ -6,6 +6,7 @@ use crate::nodes::{Node, Role};
 use crate::patience::patiently;
 use crate::staging::{Draft, Manner, Staging};
 use crate::{Error, Filesystem, HandleId, Wait};
+use client::blocking::off_thread;
 use client::{Appended, Error as Failure};
 use futures::stream::{self, StreamExt};
 use std::sync::Arc;
@@ -61,11 +62,7 @@ impl Filesystem {
         Box::pin(async move {
             let Some(staging) = fs.staging.clone() else { return Ok(()) };
             let from = staging.clone();
-            let left = tokio::task::spawn_blocking(move || from.take_left()).await;
-            let left = left.map_err(|ended| Error::Staging {
-                detail: format!("what was left was not read: {ended}"),
-                is_full: false,
-            })?;
+            let left = off_thread(move || from.take_left()).await;
             // One that can't be committed does not keep the others.
             let taking = stream::iter(left).for_each_concurrent(TAKEN_UP_AT_ONCE, |found| async {
                 match found {

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::limits::STAGED_PER_HANDLE_MAX;
 use crate::write::must_be_at;
 use bytes::Bytes;
+use client::blocking::off_thread;
 use protocol::Journal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,8 +124,5 @@ pub(crate) async fn push(
     if is_short {
         return work();
     }
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|ended| {
-        let detail = format!("the write was given up: {ended}");
-        Err(Error::Staging { detail, is_full: false })
-    })
+    off_thread(work).await
 }

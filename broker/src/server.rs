@@ -9,6 +9,7 @@ mod deadline;
 mod door;
 mod framed;
 mod greeting;
+mod handed;
 pub(crate) mod intake;
 pub(crate) mod limits;
 mod listener;
@@ -17,6 +18,7 @@ mod reply;
 mod tls;
 
 pub use connection::http2_builder;
+pub use handed::Handed;
 pub use limits::MESSAGE_LEN_MAX;
 pub use tls::{Tls, TlsError};
 

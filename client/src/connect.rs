@@ -1,5 +1,6 @@
 //! How a broker is reached: its URL, who asks, and whom TLS trusts.
 
+use crate::dial::{Dial, Dialer};
 use crate::remote::cause;
 use crate::token::{Capability, Keys};
 use crate::{Error, limits};
@@ -21,6 +22,8 @@ pub struct Connect {
     ca_file: Option<PathBuf>,
     /// Certificate and key.
     identity: Option<(PathBuf, PathBuf)>,
+    /// What makes the connections, where it is not the network.
+    dial: Option<Arc<dyn Dial>>,
 }
 
 /// A connection whose requests carry credentials.
@@ -65,7 +68,7 @@ impl Connect {
     pub fn new(url: &str) -> Result<Self, Error> {
         check_url(url)?;
         let credentials = Credentials::None;
-        Ok(Connect { url: url.to_owned(), credentials, ca_file: None, identity: None })
+        Ok(Connect { url: url.to_owned(), credentials, ca_file: None, identity: None, dial: None })
     }
 
     /// Shows this bearer token with each request.
@@ -103,6 +106,13 @@ impl Connect {
         self
     }
 
+    /// Takes its connections from `dial`. The URL is one of `http` then, and only names the broker.
+    #[must_use]
+    pub fn with_dial(mut self, dial: Arc<dyn Dial>) -> Self {
+        self.dial = Some(dial);
+        self
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -127,7 +137,11 @@ impl Connect {
         } else {
             endpoint
         };
-        Ok(InterceptedService::new(endpoint.connect_lazy(), self.credentials.clone()))
+        let channel = match &self.dial {
+            Some(dial) => endpoint.connect_with_connector_lazy(Dialer(dial.clone())),
+            None => endpoint.connect_lazy(),
+        };
+        Ok(InterceptedService::new(channel, self.credentials.clone()))
     }
 
     fn tls(&self) -> Result<ClientTlsConfig, Error> {

@@ -16,6 +16,7 @@ mod appender;
 mod bucket;
 pub mod cache;
 mod connect;
+mod dial;
 mod error;
 mod fragments;
 mod journals;
@@ -36,6 +37,7 @@ pub use bucket::Bucket;
 pub use bucket::naming::{self, Postfix};
 pub use cache::Cached;
 pub use connect::Connect;
+pub use dial::{Dial, Stream};
 pub use error::Error;
 pub use fragments::{Fragments, Way, audit};
 /// The names of stored fragments (gazette-spec 3.1).

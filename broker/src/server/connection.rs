@@ -81,6 +81,17 @@ where
     }
 }
 
+/// Serves the requests of a connection that was handed in and carries HTTP/2. No answer tells the
+/// date, which is the system's: they are the same at any time.
+pub async fn speak_undated<S>(stream: S, doors: Doors, stop: Stop, window: u32)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut builder = http2(window);
+    builder.auto_date_header(false);
+    drive(builder.serve_connection(TokioIo::new(stream), doors), stop).await;
+}
+
 /// Tells a client for which there is no room, in words that an HTTP/1 client shows.
 pub async fn turn_away(socket: Socket) {
     let text = format!("the broker has {} connections, its limit\n", limits::CONNECTIONS_MAX);

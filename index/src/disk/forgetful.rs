@@ -137,12 +137,22 @@ impl ForgetfulDisk {
         self.world().stop_at = Some(at);
     }
 
+    /// Stops between two operations: everything fails from here on.
+    pub fn stop(&self) {
+        self.world().stopped = true;
+    }
+
     pub fn is_stopped(&self) -> bool {
         self.world().stopped
     }
 
     pub fn fail(&self, trouble: Trouble) {
         self.world().troubles.push(trouble);
+    }
+
+    /// No failure is to come any more.
+    pub fn forgive(&self) {
+        self.world().troubles.clear();
     }
 
     /// Bytes that all files together may take.

@@ -462,18 +462,27 @@ impl DataDir {
         shared.staging.sync()?;
         shared.log.sync(target)?;
         for replica in replicas.iter().filter(|replica| replica.mirror().is_dirty()) {
-            if let Err(error) = replica.mirror().sync() {
-                let journal = replica.name();
-                tracing::warn!(%journal, %error, "a mirror's sync failed; it is written again");
-                recover::rewrite_mirror(&*shared.disk, replica.life(), replica.mirror())?;
-                replica.mirror().sync()?;
-            }
+            self.sync_mirror(replica)?;
         }
         Checkpoint { start, boot_id: shared.log.boot_id().to_owned(), ledgers }
             .write(&*shared.disk)?;
         replicas.iter().for_each(|replica| replica.mirror().close_rested());
         shared.log.free_below(start)?;
         shared.staging.checkpointed(start)
+    }
+
+    /// Makes a mirror durable. Where a sync fails, its content is written again from the log first:
+    /// the page cache calls clean what it could not write.
+    fn sync_mirror(&self, replica: &Replica) -> Result<(), Error> {
+        let mirror = replica.mirror();
+        if !mirror.must_be_rewritten() {
+            let Err(error) = mirror.sync() else { return Ok(()) };
+            let journal = replica.name();
+            tracing::warn!(%journal, %error, "a mirror's sync failed; it is written again");
+        }
+        recover::rewrite_mirror(&*self.shared.disk, replica.life(), mirror)?;
+        mirror.rewritten();
+        mirror.sync()
     }
 
     /// Pre-writes the log's next segment.

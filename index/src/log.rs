@@ -38,8 +38,9 @@ pub struct Log {
     inner: Mutex<Inner>,
     /// Held by the one who makes the next segment's file, before `inner`.
     preparing: Mutex<()>,
-    /// Held by the one sync that is under way.
-    syncing: Mutex<()>,
+    /// Held by the one sync that is under way. Whether the last one failed: what it dropped is not
+    /// dirty any more, so that the next sync of it would succeed and write nothing.
+    syncing: Mutex<bool>,
     synced: AtomicU64,
     /// Bytes of the frames that wait in memory for a sync.
     unsynced_len: AtomicU64,
@@ -112,7 +113,7 @@ impl Log {
             segment_len,
             inner: Mutex::new(inner),
             preparing: Mutex::new(()),
-            syncing: Mutex::new(()),
+            syncing: Mutex::new(false),
             synced: AtomicU64::new(0),
             unsynced_len: AtomicU64::new(0),
         };
@@ -253,18 +254,23 @@ impl Log {
     /// far.
     ///
     /// A failing sync is tried once more after all unsynced frames were written again; if that
-    /// fails too they stay in memory, and the next call does the same.
+    /// fails too they stay in memory, and the next call begins with writing them.
     pub fn sync(&self, target: Position) -> Result<(), Error> {
-        let _only = self.syncing.lock().expect("no sync panics");
+        let mut has_failed = self.syncing.lock().expect("no sync panics");
         if target <= self.synced() {
             return Ok(());
         }
         let files = self.inner().unsynced_files();
+        if *has_failed {
+            self.rewrite()?;
+        }
         if let Err(first) = sync_all(&files) {
             tracing::warn!(error = %first, "the log's sync failed; its frames are written again");
+            *has_failed = true;
             self.rewrite()?;
             sync_all(&files)?;
         }
+        *has_failed = false;
         self.synced.store(target.0, Ordering::Release);
         let mut inner = self.inner();
         while let Some(synced) = inner.unsynced.pop_front_if(|frame| frame.position < target) {

@@ -30,6 +30,8 @@ struct Files {
     open: BTreeMap<u64, Option<Arc<dyn DiskFile>>>,
     /// Bytes were written since the last sync.
     is_dirty: bool,
+    /// A sync failed: what it dropped has to be written again before another one counts.
+    has_failed: bool,
     /// A file was made since the directory was last synced.
     is_new: bool,
     /// Up to here space is reserved.
@@ -226,7 +228,10 @@ impl Mirror {
                     None => return Ok(()),
                 },
             };
-            file.sync().map_err(Error::disk("sync", path_of(self.life, *first)))
+            file.sync().map_err(|error| {
+                self.files().has_failed = true;
+                Error::disk("sync", path_of(self.life, *first))(error)
+            })
         });
         let synced = synced.and_then(|()| match was_new {
             true => self.disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR)),
@@ -238,6 +243,17 @@ impl Mirror {
             files.is_new |= was_new;
         }
         synced
+    }
+
+    /// Whether a sync failed since the content was last [written again](Self::rewritten): the next
+    /// one would succeed, and write nothing of what the failed one dropped.
+    pub fn must_be_rewritten(&self) -> bool {
+        self.files().has_failed
+    }
+
+    /// All that no sync covered was written again.
+    pub fn rewritten(&self) {
+        self.files().has_failed = false;
     }
 
     /// What was found in the files may be in the page cache alone.

@@ -39,6 +39,9 @@ struct Inner {
     unsynced: Vec<Unsynced>,
     is_new: bool,
     since_checkpoint: u64,
+    /// The last sync failed: what it dropped is not dirty any more, so that the next one would
+    /// succeed and write nothing.
+    has_failed: bool,
 }
 
 #[derive(Debug)]
@@ -183,10 +186,11 @@ impl Staging {
     }
 
     /// Makes durable what was placed before the call. A failing sync is tried once more after the
-    /// content was written again; what fails then stays in memory for the next call.
+    /// content was written again; what fails then stays in memory, and the next call begins with
+    /// writing it.
     pub fn sync(&self) -> Result<(), Error> {
         let _only = self.syncing.lock().expect("no sync panics");
-        let (count, files, is_new) = {
+        let (count, files, is_new, has_failed) = {
             let mut inner = self.inner();
             let mut files: Vec<u64> = inner.unsynced.iter().map(|unsynced| unsynced.file).collect();
             files.sort_unstable();
@@ -195,20 +199,28 @@ impl Staging {
                 .into_iter()
                 .filter_map(|id| inner.live.get(&id).map(|live| (id, live.file.clone())))
                 .collect();
-            (inner.unsynced.len(), files, std::mem::take(&mut inner.is_new))
+            (inner.unsynced.len(), files, std::mem::take(&mut inner.is_new), inner.has_failed)
         };
         if is_new && let Err(error) = self.disk.sync_dir(Path::new(DIR)) {
             self.inner().is_new = true;
             return Err(Error::disk("sync", DIR)(error));
         }
         for (id, file) in &files {
+            if has_failed {
+                self.rewrite(*id, &**file)?;
+            }
             if let Err(first) = file.sync() {
                 tracing::warn!(error = %first, "a staging file's sync failed; it is written again");
+                self.inner().has_failed = true;
                 self.rewrite(*id, &**file)?;
                 file.sync().map_err(Error::disk("sync", path_of(*id)))?;
             }
         }
-        let synced: Vec<Unsynced> = self.inner().unsynced.drain(..count).collect();
+        let synced: Vec<Unsynced> = {
+            let mut inner = self.inner();
+            inner.has_failed = false;
+            inner.unsynced.drain(..count).collect()
+        };
         let synced: u64 = synced.iter().map(|synced| synced.content.len() as u64).sum();
         self.unsynced_len.fetch_sub(synced, Ordering::Relaxed);
         Ok(())

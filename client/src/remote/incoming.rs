@@ -186,8 +186,11 @@ impl Incoming {
                 self.resumes = (metadata.offset > self.position).then_some(metadata.offset);
                 Ok(())
             }
-            // The stream ends after it.
-            Status::OffsetNotYetAvailable => Ok(()),
+            // The stream ends after it. What lies between is a gap up to the head.
+            Status::OffsetNotYetAvailable => {
+                self.resumes = (metadata.offset > self.position).then_some(metadata.offset);
+                Ok(())
+            }
             status => Err(outcome::error(status, &self.journal)),
         }
     }

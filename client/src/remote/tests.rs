@@ -291,10 +291,18 @@ async fn bytes_that_are_gone_are_told_apart() {
     assert_eq!(remote.read(read("local/log", 8, 10)).await.expect("readable"), "89");
 
     let (name, from) = (journal("local/log"), ReadFrom::At(Offset::ZERO));
-    let (bytes, gaps) = drain(Reader::new(remote, name, from, 1)).await;
+    let (bytes, gaps) = drain(Reader::new(remote.clone(), name, from, 1)).await;
     assert_eq!(bytes, b"3489");
     let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();
     assert_eq!(gaps, ["0..3", "5..8"]);
+
+    // Case: nothing follows what is lost, as right after a power cut
+    double.create("local/cut");
+    double.append("local/cut", b"0123456789");
+    double.lose("local/cut", 6..10);
+    let lost = remote.read(read("local/cut", 7, 10)).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost { span, .. } if span.to_string() == "7..10"));
+    assert_eq!(remote.read(read("local/cut", 10, 10)).await.expect("the head"), "");
 }
 
 #[tokio::test]

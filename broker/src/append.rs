@@ -305,7 +305,7 @@ impl Staged {
     }
 
     async fn record(self) -> Result<Recorded, Error> {
-        let checked = self.hold().await?.synced().await?.check()?;
+        let checked = self.hold().await?.synced().await?.check().await?;
         checked.send().await?.record().await
     }
 }
@@ -333,12 +333,24 @@ impl Held {
 }
 
 impl Synced {
-    /// Decides, by what is true under the turn.
-    pub fn check(self) -> Result<Checked, Error> {
+    /// Decides, by what is true under the turn. A refusal for what is recorded and not published
+    /// yet is told when it is: a power cut could still take it, and then nothing refused.
+    pub async fn check(self) -> Result<Checked, Error> {
         let held = self.held;
         let Whole { target, content, .. } = &*held.staged.0;
-        let verdict = check::under_turn(target, &held.turn, content)?;
-        Ok(Checked { held, verdict })
+        let refused = match check::under_turn(target, &held.turn, content) {
+            Ok(verdict) => return Ok(Checked { held, verdict }),
+            Err(refused) => refused,
+        };
+        let head = held.turn.head();
+        let is_ahead = head > target.served.replica().head();
+        if is_ahead && refused.tells_of_journal() {
+            let Held { staged, turn } = held;
+            drop(turn);
+            let Whole { target, .. } = &*staged.0;
+            Box::pin(target.broker.published(&target.served, head, false)).await?;
+        }
+        Err(refused)
     }
 }
 
@@ -478,8 +490,13 @@ impl Broker {
         }
         let mut head = served.replica().watch();
         let reached = async {
-            let reached = head.wait_for(|head| head.is_gone || head.offset >= below).await;
-            Ok(reached.is_ok_and(|head| head.offset >= below))
+            tokio::select! {
+                biased;
+                reached = head.wait_for(|head| head.is_gone || head.offset >= below) => {
+                    Ok(reached.is_ok_and(|head| head.offset >= below))
+                }
+                () = self.closed() => Err(index::Error::Closing),
+            }
         };
         match self.shared.troubles.outlast(reached).await? {
             true => Ok(()),

@@ -102,6 +102,11 @@ impl Error {
         }
     }
 
+    /// Whether it tells of a journal's head or of its registers.
+    pub(crate) fn tells_of_journal(&self) -> bool {
+        matches!(self, Error::WrongOffset { .. } | Error::RegisterMismatch { .. })
+    }
+
     /// The status by which Gazette says the same; `None` where it has an error of the call.
     pub fn status(&self) -> Option<Status> {
         match self {

@@ -366,3 +366,26 @@ async fn appends_at_once_do_not_refuse_each_other() {
     let stat = Journals::stat(&world.broker, &journal("a/journal")).await.expect("it exists");
     assert_eq!(stat.head, Offset::from(1 + WRITERS * APPENDS));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_tells_no_head_before_readers_see_it() {
+    let world = World::new().await;
+    let name = journal("a/journal");
+    world.create("a/journal").await;
+    let append = |offset| Append {
+        durability: Some(Durability::Disk),
+        offset,
+        ..Append::new(name.clone(), Bytes::from_static(b"content"))
+    };
+    let writer = Some(Writer { id: [1; 16], sequence: 1 });
+    let conditional = Append { writer, ..append(Some(Offset::ZERO)) };
+    let mut first = Journals::append(&world.broker, append(None));
+    assert!((&mut first).now_or_never().is_none(), "it is recorded, and waits for its sync");
+    let mut second = Journals::append(&world.broker, conditional);
+    assert!((&mut second).now_or_never().is_none(), "what refuses it could still be lost");
+    let refused = second.await.expect_err("another append was first");
+    assert!(matches!(refused, client::Error::WrongOffset { head, .. } if head == 7.into()));
+    let stat = Journals::stat(&world.broker, &name).await.expect("it exists");
+    assert_eq!(stat.head, 7.into());
+    first.await.expect("it happens");
+}

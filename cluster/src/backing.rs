@@ -115,6 +115,24 @@ impl Adapter {
         Ok(())
     }
 
+    /// Writes the whole file again, and syncs it. A sync that failed in an earlier process left its
+    /// pages clean in the page cache and nowhere else: what is read there is as good as lost, and
+    /// redb would build on it.
+    pub fn renew(&self) -> io::Result<()> {
+        const STEP: u64 = 1 << 20;
+        let len = self.backing.len()?;
+        let mut buf = vec![0; position(len.min(STEP))?];
+        let mut at = 0;
+        while at < len {
+            let step = (len - at).min(STEP);
+            let part = &mut buf[..position(step)?];
+            self.backing.read(at, part)?;
+            self.backing.write(at, part)?;
+            at += step;
+        }
+        self.backing.sync()
+    }
+
     fn is_zero(&self, begin: u64, end: u64) -> io::Result<bool> {
         let mut buf = [0; 4096];
         let mut at = begin;

@@ -117,6 +117,7 @@ impl Store {
 
     fn database(&self) -> Faulted<Database> {
         self.adapter.clear_unfinished()?;
+        self.adapter.renew()?;
         let mut builder = Database::builder();
         builder.set_cache_size(CACHE_SIZE);
         Ok(builder.create_with_backend(self.adapter.clone())?)

@@ -1,0 +1,29 @@
+//! The disk fails a sync, the process ends, and later the power: what the page cache held in
+//! between is not what the disk has, and the next start knows that.
+
+mod world;
+
+use client::Journals;
+use index::disk::{Crash, Trouble};
+use world::{World, journal};
+
+const EIO: i32 = 5;
+
+#[tokio::test(start_paused = true)]
+async fn a_key_space_whose_sync_failed_opens_after_a_kill_and_a_power_cut() {
+    for failing in 0..4 {
+        for seed in 0..8 {
+            let world = World::new().await;
+            world.create("a/first").await;
+            let nth = world.disk.operations_of("sync") + failing;
+            world.disk.fail(Trouble { operation: Some("sync"), nth, errno: EIO });
+            let created = Journals::create(&world.broker, &journal("a/second")).await;
+            // The process starts anew, on the page cache that the failed sync left.
+            let killed = world.crashed(Crash::Kill).await;
+            let cut = killed.crashed(Crash::Power(seed)).await;
+            assert!(cut.broker.served(&journal("a/first")).is_some(), "{failing}, seed {seed}");
+            let second = cut.broker.served(&journal("a/second"));
+            assert!(created.is_err() || second.is_some(), "{failing}, seed {seed}");
+        }
+    }
+}

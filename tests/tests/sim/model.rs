@@ -1,8 +1,8 @@
-//! What must be true of journals, whatever breaks: kept simpler than the thing. Every answer that an
-//! actor gets is told here, and what can't be is a complaint, of which the first one counts.
+//! What must be true of journals, whatever breaks: kept simpler than the thing. Every answer that
+//! an actor gets is told here, and what can't be is a complaint, of which the first one counts.
 //!
-//! A journal is its bytes, its head, and the offset below which nothing may be lost. Each append has
-//! a tag in its content that no other has, so that a journal read whole is cut into its appends.
+//! A journal is its bytes, its head, and the offset below which nothing may be lost. Each append
+//! has a tag in its content that no other has, so that a journal read whole is cut into appends.
 
 mod history;
 
@@ -102,6 +102,9 @@ struct Attempt {
 enum Known {
     Nothing,
     Byte,
+    /// It was known, and then lost: a cache on another machine may have it still.
+    Gone,
+    /// Nobody was told it before it was lost.
     Lost,
 }
 
@@ -117,7 +120,7 @@ struct Book {
     /// When appends at `memory` were acknowledged, and their ends.
     acknowledged: VecDeque<(Instant, Offset)>,
     lost: Vec<Span>,
-    /// Values of the register that refused an append: the head that was known before, and the value.
+    /// Values of the register that refused an append, each with the head that was known before.
     mismatches: Vec<(Offset, u64)>,
 }
 
@@ -254,6 +257,25 @@ impl Model {
         self.with(journal, |book| book.saw(floor, offset, bytes));
     }
 
+    /// The same by way of a cache on another machine, which may have what nobody else has any more.
+    pub fn saw_cached(&self, journal: &Journal, floor: Offset, offset: Offset, bytes: &[u8]) {
+        self.with(journal, |book| {
+            let (from, to) = (index(offset), index(offset) + bytes.len());
+            let is_lost = |known: &Known| matches!(known, Known::Gone | Known::Lost);
+            let known = book.known.get(from..to.min(book.known.len())).unwrap_or_default();
+            let lost = known.iter().position(is_lost).unwrap_or(bytes.len());
+            if lost > 0 || bytes.is_empty() {
+                book.saw(floor, offset, &bytes[..lost])?;
+            }
+            let is_gone = |at: &usize| book.known.get(from + at) == Some(&Known::Gone);
+            let mut again = (lost..bytes.len()).filter(is_gone);
+            match again.find(|at| book.bytes[from + at] != bytes[*at]) {
+                Some(at) => Err(format!("a cache has another byte at {}", from + at)),
+                None => Ok(()),
+            }
+        });
+    }
+
     /// A read at `offset` was told that bytes are lost.
     pub fn saw_lost(&self, journal: &Journal, offset: Offset) {
         self.with(journal, |book| match book.lost.iter().any(|lost| lost.contains(offset)) {
@@ -348,13 +370,13 @@ impl Book {
         let differs = |at: &usize| match self.known[from + at] {
             Known::Nothing => false,
             Known::Byte => self.bytes[from + at] != bytes[*at],
-            Known::Lost => true,
+            Known::Gone | Known::Lost => true,
         };
         let Some(at) = (0..bytes.len()).find(differs) else { return Ok(()) };
         let offset = from + at;
         let there = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 40)]);
         let was = match self.known[offset] {
-            Known::Lost => "lost".to_owned(),
+            Known::Gone | Known::Lost => "lost".to_owned(),
             Known::Nothing | Known::Byte => {
                 let end = self.bytes.len().min(offset + 40);
                 format!("{:?}", String::from_utf8_lossy(&self.bytes[offset..end]))

@@ -99,6 +99,9 @@ impl End {
             true => When::After(chance.millis(50..4_000)),
             false => When::Operation(chance.below(2_000)),
         };
-        End { crash, when, recovery_stops_at: chance.one_in(3).then(|| chance.below(80)) }
+        // In the middle of a recovery, or soon after one.
+        let within = chance.pick(&[80, 400]);
+        let recovery_stops_at = chance.one_in(2).then(|| chance.below(within));
+        End { crash, when, recovery_stops_at }
     }
 }

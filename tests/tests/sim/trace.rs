@@ -20,19 +20,14 @@ pub struct Trace(Arc<Mutex<Lines>>);
 #[derive(Debug)]
 struct Lines {
     begun: Instant,
-    hash: u64,
-    count: u64,
     keeps_all: bool,
     is_ended: bool,
     kept: VecDeque<String>,
 }
 
-/// All of a run in short, or in full.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The last lines of a run, or all.
+#[derive(Debug, Default)]
 pub struct Told {
-    pub hash: u64,
-    pub count: u64,
-    /// The last lines, or all.
     pub lines: Vec<String>,
 }
 
@@ -40,9 +35,8 @@ impl Trace {
     /// Begins at this moment of the runtime's time, which is paused.
     pub fn begin(keeps_all: bool) -> Self {
         let kept = VecDeque::new();
-        let hash = 0xcbf2_9ce4_8422_2325;
         let (begun, is_ended) = (Instant::now(), false);
-        Trace(Arc::new(Mutex::new(Lines { begun, hash, count: 0, keeps_all, is_ended, kept })))
+        Trace(Arc::new(Mutex::new(Lines { begun, keeps_all, is_ended, kept })))
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -61,10 +55,6 @@ impl Trace {
         };
         line.clear();
         write!(line, "{at:>7} {text}").expect("a string takes every byte");
-        for byte in line.bytes() {
-            lines.hash = (lines.hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-        lines.count += 1;
         lines.kept.push_back(line);
     }
 
@@ -74,9 +64,7 @@ impl Trace {
     }
 
     pub fn told(&self) -> Told {
-        let lines = self.lines();
-        let kept = lines.kept.iter().cloned().collect();
-        Told { hash: lines.hash, count: lines.count, lines: kept }
+        Told { lines: self.lines().kept.iter().cloned().collect() }
     }
 
     /// The time of day in the simulation.

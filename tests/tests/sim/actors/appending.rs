@@ -22,6 +22,11 @@ pub async fn write(actor: Actor, journal: Journal) {
         writer.sequence += 1;
         let tried = begin(&actor, &journal, writer, Condition::None);
         persist(&actor, &tried).await;
+        if actor.chance.one_in(4) {
+            // As who did not hear the answer, perhaps after a restart.
+            actor.rest().await;
+            persist(&actor, &tried).await;
+        }
         if actor.chance.one_in(12) {
             sync(&actor, &journal).await;
         }

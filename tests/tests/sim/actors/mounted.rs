@@ -227,7 +227,7 @@ async fn read(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal) -> Result<
         match fs.read(read).await {
             Ok(bytes) => {
                 actor.note(format_args!("read {journal} {offset}+{}", bytes.len()));
-                actor.world.model().saw(journal, floor, Offset::ZERO.plus(offset), &bytes);
+                actor.world.model().saw_cached(journal, floor, Offset::ZERO.plus(offset), &bytes);
                 offset += bytes.len() as u64;
             }
             Err(error) if error.errno() == Errno::NODATA => {

@@ -45,7 +45,7 @@ impl Book {
         Ok(())
     }
 
-    /// The end of what was acknowledged so long before a power cut that a sync must have covered it.
+    /// The end of what was acknowledged long enough before a power cut: a sync has covered it.
     fn settled_at(&self, cut: Instant, disturbed: Option<Instant>) -> Offset {
         let since = |at: Instant| cut.saturating_duration_since(at);
         if disturbed.is_some_and(|at| since(at) < DISTURBED) {
@@ -81,7 +81,12 @@ impl Book {
             self.known.resize(to, Known::Nothing);
             self.bytes.resize(to, 0);
         }
-        self.known[from..to].fill(Known::Lost);
+        for known in &mut self.known[from..to] {
+            *known = match known {
+                Known::Byte | Known::Gone => Known::Gone,
+                Known::Nothing | Known::Lost => Known::Lost,
+            };
+        }
         self.lost.push(Span::between(fresh, lost.end()));
         Ok(())
     }

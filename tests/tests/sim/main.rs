@@ -123,7 +123,8 @@ fn what_was_promised_holds_on_every_seed() {
 #[test]
 fn one_seed_is_one_trace() {
     let dir = tempfile::tempdir().expect("a directory for traces");
-    each(seeds(SEEDS.min(TWICE)), |seed| {
+    let few = seeds(TWICE);
+    each(few.start..few.end.min(few.start + TWICE), |seed| {
         let trace = |nth: u32| {
             let path = dir.path().join(format!("{seed}-{nth}"));
             // Whether it fails is the other test's business.

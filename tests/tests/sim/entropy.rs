@@ -5,7 +5,7 @@
 
 use std::ffi::{c_uint, c_void};
 
-/// In this program the symbol is this one, and not that of libc: what calls it gets always the same.
+/// In this program the symbol is this one, not that of libc: who calls it gets always the same.
 // SAFETY: its signature is that of getrandom(2), and nothing else in the program defines it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getrandom(buffer: *mut c_void, len: usize, _flags: c_uint) -> isize {

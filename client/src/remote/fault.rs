@@ -45,6 +45,16 @@ pub(crate) fn append_error(url: &str, status: Status) -> Error {
     }
 }
 
+/// The error of a read. Its request was checked here, so that what the broker can't say by a code
+/// is what befell it: its disk, or a store.
+pub(crate) fn read_error(url: &str, status: Status) -> Error {
+    let is_unknown = status.code() == Code::Unknown;
+    match error(url, status) {
+        Error::Invalid(why) if is_unknown => Error::Io(why.to_string()),
+        error => error,
+    }
+}
+
 /// Whether no connection came about, so that nothing was asked.
 fn is_connect_error(status: &Status) -> bool {
     chain(status).any(|error| error.is::<tonic::ConnectError>())
@@ -78,6 +88,8 @@ mod tests {
         ];
         for (code, remedy, of_append) in cases {
             let status = || Status::new(code, "why");
+            let of_read = read_error("url", status());
+            assert_eq!(matches!(of_read, Error::Io(_)), code == Code::Unknown, "{of_read}");
             assert_eq!(error("http://b", status()).remedy(), remedy, "{code:?}");
             assert_eq!(append_error("http://b", status()).remedy(), of_append, "{code:?}");
             assert!(error("http://b", status()).to_string().contains("why"));

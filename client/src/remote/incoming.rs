@@ -1,8 +1,8 @@
 //! One Read stream: content in order from an offset on, until the head or a gap.
 
 use super::door::Door;
-use super::outcome;
 use super::words::broken;
+use super::{fault, outcome};
 use crate::Error;
 use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
@@ -50,7 +50,8 @@ impl Incoming {
         let from = request.from;
         let begins_there = from == ReadFrom::Head || request.begin_mod_time != 0;
         let message = gazette::ReadRequest::from(request);
-        let messages = door.gazette().read(message).await.map_err(|status| door.fault(status))?;
+        let messages = door.gazette().read(message).await;
+        let messages = messages.map_err(|status| fault::read_error(door.url(), status))?;
         let mut incoming = Incoming {
             url: door.url().to_owned(),
             journal,
@@ -147,7 +148,7 @@ impl Incoming {
                 let (journal, detail) = (self.journal.clone(), status.message().to_owned());
                 Err(Error::Damaged { journal, span: Span::at(self.position, 1), detail })
             }
-            Err(status) => Err(super::fault::error(&self.url, status)),
+            Err(status) => Err(fault::read_error(&self.url, status)),
         }
     }
 

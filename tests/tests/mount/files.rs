@@ -1,7 +1,8 @@
 //! What files look like from outside: owner, mode, inode, attributes, room, locks; and how they go.
 
+use rustix::process::Signal;
 use std::path::Path;
-use tests::patience::until;
+use tests::patience::{LIMIT, until};
 use tests::running::Running;
 use tests::shell::{self, Ran, cat};
 use tests::world::{self, Up, journals};
@@ -221,9 +222,11 @@ fn a_walk_of_a_remote_mount_asks_for_many_files_at_once() {
 }
 
 #[test]
-fn hundreds_of_waiting_readers_take_no_thread() {
-    const READERS: usize = 300;
+fn a_thousand_waiting_readers_take_no_thread_and_end_by_a_signal() {
+    const READERS: usize = 1000;
     const THREADS_MAX: usize = 30;
+    // What a broker that does nothing has, and what the readers may take.
+    const MEMORY_MAX: u64 = 64 << 20;
     let mut up = Up::start();
     up.bash("echo first >> log", &[]).ok();
     let line = "for i in $(seq $1); do cat .courant/follow/log & done; wait";
@@ -237,6 +240,16 @@ fn hundreds_of_waiting_readers_take_no_thread() {
     // The threads are those of the runtime, whose pool of blocking ones is idle.
     // What opened the files for them is idle by now, and goes after ten seconds.
     until("its threads are few", || up.daemon().threads() < THREADS_MAX);
+    let resident = up.daemon().resident();
+    assert!(resident < MEMORY_MAX, "{resident} bytes are resident");
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        // Case: one more, which reads what is there and waits among the others.
+        let mut command = std::process::Command::new("cat");
+        let mut one = Running::start(command.arg(up.file(".courant/follow/log")));
+        one.until_prints("first");
+        one.signal(signal);
+        assert!(!one.wait(LIMIT).success(), "{signal:?}");
+    }
     up.bash("echo second >> log", &[]).ok();
     until("each has read the second line", || printed(2 * READERS, &readers));
     assert!(readers.kill(), "the readers hang");

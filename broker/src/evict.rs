@@ -3,6 +3,8 @@
 //! The order is fixed (design, section 2): stored and recorded so, that record synced, the eviction
 //! recorded, that synced too, and only then the bytes.
 
+mod early;
+
 use crate::stores::Stores;
 use crate::{Broker, Error, Served, limits};
 use index::blocking::off_thread;
@@ -69,7 +71,9 @@ pub(crate) async fn run(broker: Broker) {
             let room = Room::of(data, unfreed)?;
             data.set_room(room.for_journals(data));
             evict(data, &served, unfreed, &room, || to_come(&shared.stores, &served))?;
-            let needs_loans = needs_loans(data, &served, unfreed)?;
+            let soon = short_soon(data, unfreed)?;
+            early::roll(&served, &shared.stores, soon, shared.config.clock.now_us())?;
+            let needs_loans = needs_loans(data, &served, soon);
             shared.revocations.round(data, &served, needs_loans);
             Ok(())
         };
@@ -136,17 +140,26 @@ fn evict(
     Ok(())
 }
 
-/// Whether more than half of the room is lent, and bytes have to go soon that nobody else could
-/// give: before appends are refused, since loans take a while to come back.
-fn needs_loans(data: &DataDir, served: &[Arc<Served>], unfreed: &Unfreed) -> Result<bool, Error> {
-    if data.over_lent() == 0 {
-        return Ok(false);
-    }
-    let nearly_full = |budget| budget - budget / limits::REVOKED_AHEAD_SHARE;
+/// Bytes that have to go soon: before appends are refused, since what has to be done first takes a
+/// while.
+fn short_soon(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
+    let nearly_full = |budget| budget - budget / limits::SHORT_SHARE;
     let full = data.options().local_budget.map_or(u64::MAX, nearly_full);
-    let soon = local_len(data).saturating_sub(full).max(Room::of(data, unfreed)?.scarce());
+    let over = match data.local_len() > full {
+        true => local_len(data).saturating_sub(full),
+        false => 0,
+    };
+    Ok(over.max(Room::of(data, unfreed)?.scarce()))
+}
+
+/// Whether more than half of the room is lent, and bytes have to go soon that nobody else could
+/// give.
+fn needs_loans(data: &DataDir, served: &[Arc<Served>], soon: u64) -> bool {
+    if data.over_lent() == 0 {
+        return false;
+    }
     let others = served.iter().filter(|served| !served.replica().is_pinned());
-    Ok(soon > others.map(|served| served.freeable_len()).sum())
+    soon > others.map(|served| served.freeable_len()).sum()
 }
 
 fn local_len(data: &DataDir) -> u64 {

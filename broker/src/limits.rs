@@ -88,9 +88,17 @@ pub const FREE_SHARE: u64 = 20;
 /// The share of the local budget that is freed beyond what is over it.
 pub const FREED_AHEAD_SHARE: u64 = 16;
 
-/// The share of the local budget that is still free when loans are taken back: they come back when
-/// those who read get to know of it.
-pub const REVOKED_AHEAD_SHARE: u64 = 8;
+/// The share of the local budget that is still free when spools are closed early and loans are
+/// taken back: the ones have to be stored first, the others come back when those who read get to
+/// know of it.
+pub const SHORT_SHARE: u64 = 8;
+
+/// A spool that has this share of the bytes that have to go is closed early at once.
+pub const EARLY_SHARE: u64 = 16;
+
+/// A shorter one is when it is so old, in microseconds: one fragment in so much time is what a
+/// journal makes of it at most.
+pub const EARLY_AGE_US: u64 = 10_000_000;
 
 /// How long an append or a sync waits for a disk whose every try fails, before its caller is told.
 /// A disk that works again within a second or two is nobody's affair, and callers of a mount wait

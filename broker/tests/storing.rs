@@ -13,6 +13,7 @@ use protocol::{Codec, Fragment, JournalSpec, Offset, Span, Status};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::sleep;
 use world::{World, journal, until};
 
 /// Puts an object into a file store, behind everybody's back.
@@ -57,6 +58,38 @@ async fn what_is_evicted_is_read_back_byte_for_byte() {
         assert!(shown.iter().all(Fragment::is_persisted) && metadata[0].header.is_some());
         let served_after = world.crashed(Crash::Power(3)).await;
         assert_eq!(served_after.read("a/journal", 0).await.expect("stored"), expected, "{codec}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spool_longer_than_the_budget_is_closed_early() {
+    const BUDGET: u64 = 1 << 20;
+    const APPENDS: usize = 40;
+    let world = World::with(|config| config.space.local_budget = Some(BUDGET)).await;
+    // Their fragments are longer than all that may be local.
+    let journals = ["a/first", "a/second"];
+    for name in journals {
+        world.apply(name, |spec| spec.fragment.length = 1 << 30).await;
+    }
+    let content = "0123456789\n".repeat(10_000);
+    for _ in 0..APPENDS {
+        for name in journals {
+            // The store is as quick as it is: an append may find no room, and finds some soon.
+            until("there is room again", || async {
+                world.commit(name, Terms::default(), &content).await.is_ok()
+            })
+            .await;
+        }
+        // The broker looks at its room once a second.
+        sleep(Duration::from_secs(1)).await;
+    }
+    for name in journals {
+        assert!(world.read(name, 0).await.expect("stored") == content.repeat(APPENDS), "{name}");
+        let request = FragmentsRequest::new(journal(name));
+        let resolution = world.broker.resolve(&broker::Ask::from(&request)).await.expect("there");
+        let page = world.broker.fragments(&resolution, &request).await.expect("it is listed");
+        let stored = page.fragments.len();
+        assert!((3..APPENDS).contains(&stored), "{name}: {stored} fragments");
     }
 }
 

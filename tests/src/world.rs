@@ -222,7 +222,9 @@ pub fn apply(up: &Up, name: &str, length: usize, codec: &str) {
 pub fn apply_specs(up: &Up, specs: &str) {
     let path = up.data().with_file_name("specs.yaml");
     std::fs::write(&path, specs).expect("the folder takes files");
-    journals(up, &["apply", "--specs", path.to_str().expect("it is ours")]).ok();
+    let path = path.to_str().expect("it is ours");
+    // Thousands are more than one transaction takes.
+    journals(up, &["apply", "--max-txn-size", "100", "--specs", path]).ok();
 }
 
 /// An attribute `user.courant.KEY` of a file.

@@ -1,6 +1,7 @@
 //! File systems made for a test: small ones, such that lack something, and disks of their own.
 
 use crate::ground;
+use crate::patience;
 use crate::shell;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::ffi::CString;
@@ -94,6 +95,10 @@ fcntl.ioctl(os.open(\".\", os.O_RDONLY), 0x8004587D, struct.pack(\"I\", 2))'";
     #[track_caller]
     pub fn again(&mut self) {
         unmount(&self.path, UnmountFlags::empty()).expect("nobody has a file open");
+        // Mount namespaces of processes that ended, or of other tests, have it for a while longer:
+        // until then what it had not written could still be, under the next one.
+        let backing = format!("/sys/block/{}/loop/backing_file", self.device);
+        patience::until("its device is free", || !Path::new(&backing).exists());
         self.mount();
     }
 

@@ -11,7 +11,7 @@ use tests::patience::{LIMIT, pause};
 use tests::running::Running;
 use tests::shell::cat;
 use tests::world::{self, Up};
-use tests::writer::Writer;
+use tests::writer::{Manner, Writer};
 
 /// Rounds in CI; `ROUNDS` asks for more.
 const ROUNDS: usize = 50;
@@ -45,8 +45,9 @@ fn start(up: &Up, id: usize, first: u64) -> Writer {
         return Writer::over_http(&up.address(), &format!("/local/{journal}"), number, first);
     }
     // Large ones are few, so that the journal can be read whole after each round.
-    let pause = if fill > 100_000 { "--pause=0.02" } else { "--pause=0.001" };
-    Writer::to_file(&up.file(journal), number, first, &[format!("--fill={fill}"), pause.into()])
+    let pause = Duration::from_millis(if fill > 100_000 { 20 } else { 1 });
+    let manner = Manner { fill, pause, ..Manner::default() };
+    Writer::start(&up.file(journal), number, first, manner)
 }
 
 #[test]
@@ -71,11 +72,11 @@ fn kill_9_loses_nothing_that_was_acknowledged() {
         pause(Duration::from_millis(spread));
         up.daemon().kill();
 
-        for (id, writer) in writers.iter_mut().enumerate() {
+        for (id, mut writer) in writers.into_iter().enumerate() {
             // Each sees its next append fail.
             writer.wait(LIMIT);
             let journal = JOURNALS.iter().position(|name| *name == LOAD[id].journal).unwrap();
-            next[id] = writer.note(&mut histories[journal]);
+            next[id] = writer.end(&mut histories[journal]);
         }
         let followed = follower.stdout();
         drop(follower);

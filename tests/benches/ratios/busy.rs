@@ -12,7 +12,6 @@ use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use tests::ground;
 use tests::patience;
 use tests::world::{self, Up};
 
@@ -22,7 +21,7 @@ const LOAD: usize = 1 << 20;
 
 /// Local bytes beyond which what is stored is freed, and those of a fragment.
 const BUDGET: &str = "64M";
-const FRAGMENT: u64 = 16 << 20;
+const FRAGMENT: usize = 16 << 20;
 
 /// Between two appends of the load: some 25 MB a second, so that it is the work behind them that is
 /// measured, and not that a disk is full.
@@ -38,7 +37,7 @@ const TIMES: usize = 20;
 pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
     let mut up = Up::with(&["--durability", "memory", "--local-budget", BUDGET]);
     up.bash("echo begin >> log", &[]).ok();
-    create_busy(&up);
+    world::apply(&up, "busy", FRAGMENT, "ZSTANDARD");
     let wire = Wire::new();
     let mut appends = wire.appends(&up.url(), "local/log", &Bytes::from(vec![b'x'; LEN]));
     let mut load = wire.appends(&up.url(), "local/busy", &Bytes::from(storing::noise(LOAD)));
@@ -90,16 +89,4 @@ fn under_load<T>(load: &mut Appends, measure: impl FnOnce() -> T) -> T {
         loading.join().unwrap();
         measured
     })
-}
-
-/// A journal whose fragments are short and compressed.
-fn create_busy(up: &Up) {
-    let folder = ground::folder("bench-");
-    let specs = folder.path().join("specs.yaml");
-    let spec = format!(
-        "- name: local/busy\n  replication: 1\n  fragment:\n    length: {FRAGMENT}\n    \
-         compression_codec: ZSTANDARD\n    stores: [\"file:///\"]\n    refresh_interval: 1s\n"
-    );
-    std::fs::write(&specs, spec).unwrap();
-    world::journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
 }

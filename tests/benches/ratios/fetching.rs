@@ -108,9 +108,7 @@ impl Journals {
                  flush_interval: 0s}}\n",
                 codec.to_uppercase()
             );
-            let file = folder.path().join("spec.yaml");
-            std::fs::write(&file, spec).unwrap();
-            world::journals(&up, &["apply", "--specs", file.to_str().unwrap()]).ok();
+            world::apply_specs(&up, &spec);
             let journal = up.file(codec);
             let append = "cat log >> \"$1\"";
             shell::bash(folder.path(), append, &[journal.to_str().unwrap()]).ok();

@@ -4,7 +4,7 @@
 use crate::Scale;
 use crate::machine;
 use crate::report::{Case, Wanted};
-use crate::samples::{Samples, median, since};
+use crate::samples::{Samples, since};
 use crate::wire::{Asking, Wire};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,18 +118,10 @@ pub fn measure_fragments(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<
         machine::until_idle(served.daemon.id());
         let (mut reads, mut rival) = (wire.asking(&served.url), wire.asking(&rival.url));
         let middle = i64::from(count / 2) * FRAGMENT_LEN;
-        let mut samples = Samples::default();
-        for _ in 0..scale.repeats {
-            let round = async || {
-                [
-                    read_at(&mut reads, &name(0), middle).await,
-                    read_at(&mut rival, &name(0), 0).await,
-                ]
-            };
-            let [ours, theirs] = wire.rounds(scale.requests, round).map(|all| median(&all) * 1e6);
-            samples.ours.push(ours);
-            samples.theirs.push(theirs);
-        }
+        let round = async || {
+            [read_at(&mut reads, &name(0), middle).await, read_at(&mut rival, &name(0), 0).await]
+        };
+        let samples = wire.latencies(scale, round);
         Case {
             row: 26,
             what: format!("a read among {count} fragments, p50"),
@@ -169,14 +161,9 @@ fn read_case(scale: Scale, wire: &Wire, many: &Served, one: &Served) -> Case {
     let last = JOURNALS / 2 + 17;
     let mut reads = wire.asking(&many.url);
     let mut rival = wire.asking(&one.url);
-    let mut samples = Samples::default();
-    for _ in 0..scale.repeats {
-        let many = name(last);
-        let round = async || [read(&mut reads, &many).await, read(&mut rival, &name(0)).await];
-        let [ours, theirs] = wire.rounds(scale.requests, round).map(|all| median(&all) * 1e6);
-        samples.ours.push(ours);
-        samples.theirs.push(theirs);
-    }
+    let (many, one) = (name(last), name(0));
+    let round = async || [read(&mut reads, &many).await, read(&mut rival, &one).await];
+    let samples = wire.latencies(scale, round);
     Case {
         row: 19,
         what: format!("{JOURNALS} journals: read in the middle, p50"),

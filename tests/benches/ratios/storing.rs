@@ -11,7 +11,6 @@ use crate::samples::Samples;
 use crate::wire::Wire;
 use bytes::Bytes;
 use tests::filesystem::Ext4;
-use tests::ground;
 use tests::shell;
 use tests::world::{self, Up};
 
@@ -86,12 +85,9 @@ fn amplification(load: Load) -> f64 {
 }
 
 pub fn create_without_store(up: &Up) {
-    let folder = ground::folder("bench-");
-    let specs = folder.path().join("specs.yaml");
     let spec = "- name: local/log\n  replication: 1\n  fragment:\n    length: 1073741824\n    \
                 compression_codec: NONE\n    stores: []\n    refresh_interval: 5m0s\n";
-    std::fs::write(&specs, spec).unwrap();
-    world::journals(up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    world::apply_specs(up, spec);
 }
 
 /// Bytes that nothing on the way makes fewer.

@@ -4,7 +4,7 @@
 use crate::Scale;
 use crate::report::{Case, Wanted};
 use crate::rivals::NullBroker;
-use crate::samples::{Samples, median, since};
+use crate::samples::{Samples, since};
 use crate::wire::{Appends, Following, Wire};
 use bytes::Bytes;
 use tests::world::Up;
@@ -22,19 +22,12 @@ pub fn measure(scale: Scale, _is_wanted: &dyn Fn(u32) -> bool) -> Vec<Case> {
     up.bash("echo begin >> log", &[]).ok();
     let (wire, null) = (Wire::new(), NullBroker::start());
     let (mut ours, mut theirs) = (Leg::begin(&wire, &up.url()), Leg::begin(&wire, &null.url()));
-    let mut samples = Samples::default();
-    for _ in 0..scale.repeats {
-        let round = async || [ours.timed().await, theirs.timed().await];
-        let [append, legs] = wire.rounds(scale.requests, round).map(|all| median(&all) * 1e6);
-        samples.ours.push(append);
-        samples.theirs.push(legs);
-    }
     vec![Case {
         row: 10,
         what: format!("{LEN}-byte Append to blocked reader, memory, p50"),
         against: "a call, and a message of a stream",
         unit: "us",
-        samples,
+        samples: wire.latencies(scale, async || [ours.timed().await, theirs.timed().await]),
         wanted: Wanted::AtMost(1.3),
     }]
 }

@@ -1,6 +1,7 @@
 //! Appends over gRPC, as a Gazette client makes them: one stream each, all over one connection.
 
-use crate::samples::since;
+use crate::Scale;
+use crate::samples::{Samples, median, since};
 use bytes::Bytes;
 use protocol::wire::gazette::journal_client::JournalClient;
 use protocol::wire::gazette::{AppendRequest, ListRequest, ReadRequest, ReadResponse};
@@ -94,6 +95,19 @@ impl Wire {
             }
         });
         seconds
+    }
+
+    /// Ours and theirs by turns, as `round` does them one after the other: the medians of each turn,
+    /// in microseconds.
+    pub fn latencies<R: AsyncFnMut() -> [f64; 2]>(&self, scale: Scale, mut round: R) -> Samples {
+        let mut samples = Samples::default();
+        for _ in 0..scale.repeats {
+            let both = self.rounds(scale.requests, &mut round);
+            let [ours, theirs] = both.map(|all| median(&all) * 1e6);
+            samples.ours.push(ours);
+            samples.theirs.push(theirs);
+        }
+        samples
     }
 
     /// How many appends were made by writers that each go on while `goes_on` says so of the number

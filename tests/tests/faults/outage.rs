@@ -7,7 +7,7 @@ use tests::model::History;
 use tests::patience::{pause, until};
 use tests::shell::cat;
 use tests::world::{self, Up, attribute};
-use tests::writer::Writer;
+use tests::writer::{Manner, Writer};
 
 /// Seconds for which the store is away; `OUTAGE_SECONDS` asks for more.
 const AWAY: usize = 5;
@@ -21,9 +21,10 @@ fn t16_a_store_that_is_away_stops_nobody() {
     let second = up.second();
     world::apply(&up, "log", FRAGMENT, "ZSTANDARD");
     let mut history = History::new();
+    let manner = Manner { pause: Duration::from_millis(2), ..Manner::default() };
     let mut writers = [
-        Writer::to_file(&up.file("log"), 1, 1, &["--pause=0.002".into(), "--fill=2000".into()]),
-        Writer::to_file(&second.file("log"), 2, 1, &["--pause=0.002".into()]),
+        Writer::start(&up.file("log"), 1, 1, Manner { fill: 2000, ..manner }),
+        Writer::start(&second.file("log"), 2, 1, manner),
         Writer::over_http(&up.address(), "/local/log", 3, 1),
     ];
     writers.iter_mut().for_each(Writer::until_acknowledged);
@@ -47,10 +48,9 @@ fn t16_a_store_that_is_away_stops_nobody() {
     std::fs::rename(&away, &store).unwrap();
     let head = acknowledged_bytes(&up);
     until("what came meanwhile is stored", || persisted(&up) >= head - FRAGMENT as u64);
-    for writer in &mut writers {
+    for mut writer in writers {
         assert!(writer.lives(), "a writer was refused");
-        writer.kill();
-        writer.note(&mut history);
+        writer.end(&mut history);
     }
     let seen = cat(&up.file("log"));
     history.check(&seen).unwrap_or_else(|wrong| panic!("{wrong}"));

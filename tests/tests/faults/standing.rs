@@ -6,7 +6,7 @@ use tests::model::History;
 use tests::patience::{pause, until};
 use tests::shell::cat;
 use tests::world::Up;
-use tests::writer::Writer;
+use tests::writer::{Manner, Writer};
 
 /// How long it stands: longer than any client thinks that an answer takes.
 const STANDING: Duration = Duration::from_secs(3);
@@ -20,9 +20,10 @@ fn daemons_that_stand_still_and_go_on_lose_nothing() {
     up.bash("echo '<9 1 0>' >> log", &[]).ok();
     let mut history = History::new();
     history.acknowledge(9, 1);
+    let manner = Manner { pause: Duration::from_millis(2), ..Manner::default() };
     let mut writers = [
-        Writer::to_file(&up.file("log"), 1, 1, &["--pause=0.002".into()]),
-        Writer::to_file(&second.file("log"), 2, 1, &["--pause=0.002".into()]),
+        Writer::start(&up.file("log"), 1, 1, manner),
+        Writer::start(&second.file("log"), 2, 1, manner),
         Writer::over_http(&up.address(), "/local/log", 3, 1),
     ];
     writers.iter_mut().for_each(Writer::until_acknowledged);
@@ -40,9 +41,8 @@ fn daemons_that_stand_still_and_go_on_lose_nothing() {
             writers.iter_mut().all(Writer::lives) && (0..3).all(|at| after[at] > before[at] + 10)
         });
     }
-    for writer in &mut writers {
-        writer.kill();
-        writer.note(&mut history);
+    for writer in writers {
+        writer.end(&mut history);
     }
     let seen = cat(&up.file("log"));
     history.check(&seen).unwrap_or_else(|wrong| panic!("{wrong}"));

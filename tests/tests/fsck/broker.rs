@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use tests::daemon;
 use tests::patience::until;
 use tests::shell;
-use tests::world::{Up, journals};
+use tests::world::{self, Up, journals};
 
 /// Bytes after which a fragment is closed.
 const LENGTH: usize = 1 << 20;
@@ -12,14 +12,7 @@ const LENGTH: usize = 1 << 20;
 /// A broker with two stored fragments of `local/log` and some local bytes.
 fn broker() -> Up {
     let up = Up::start();
-    let fragment = format!(
-        "{{length: {LENGTH}, compression_codec: SNAPPY, stores: ['file:///'], \
-         refresh_interval: 1s}}"
-    );
-    let spec = format!("- {{name: local/log, replication: 1, fragment: {fragment}}}\n");
-    let specs = up.data().with_file_name("specs.yaml");
-    std::fs::write(&specs, spec).unwrap();
-    journals(&up, &["apply", "--specs", specs.to_str().unwrap()]).ok();
+    world::apply(&up, "log", LENGTH, "SNAPPY");
     for part in 1..=2 {
         let line = format!(
             "head -c {LENGTH} /dev/urandom | dd of=log bs=64k oflag=append \

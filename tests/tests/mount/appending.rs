@@ -1,6 +1,5 @@
 //! Appends by shells, Python and dd, through two mounts: cases T01, T02 and T06.
 
-use crate::writers::{Manner, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -9,6 +8,7 @@ use tests::patience::LIMIT;
 use tests::running::Running;
 use tests::shell::{self, cat};
 use tests::world::Up;
+use tests::writer::{Manner, Writer};
 
 #[test]
 fn t01_every_program_appends_and_every_mount_sees_it_at_once() {

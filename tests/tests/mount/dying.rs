@@ -1,6 +1,5 @@
 //! Daemons and writers that die at any moment, and come again: cases T11 and T23.
 
-use crate::writers::{Manner, Writer};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tests::ground;
@@ -10,6 +9,7 @@ use tests::patience::{pause, reached};
 use tests::running::Running;
 use tests::shell::{self, cat};
 use tests::world::Up;
+use tests::writer::{Manner, Writer};
 
 /// Rounds in CI; `ROUNDS` asks for more.
 const ROUNDS: usize = 20;

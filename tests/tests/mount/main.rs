@@ -17,4 +17,3 @@ mod random;
 mod reading;
 mod stress;
 mod views;
-mod writers;

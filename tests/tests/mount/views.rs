@@ -11,6 +11,7 @@ use tests::patience::{LIMIT, pause, reached, until};
 use tests::running::Running;
 use tests::shell::{self, cat};
 use tests::world::Up;
+use tests::writer::{Manner, Writer};
 
 /// The records of case T04.
 const LEN: usize = 4 << 20;
@@ -202,16 +203,11 @@ fn t11_in_line_mode_what_was_acknowledged_is_there_once_whatever_dies() {
         }
         let lines = format!(".courant/lines/{log}");
         let files = [up.file(&lines), second.file(&lines)];
-        let mut writers: Vec<Running> = (0..2)
-            .map(|at| {
-                let mut command = shell::python("writer.py");
-                let (id, first) = ((at + 1).to_string(), next[at].to_string());
-                let fill = (50 + 30_011 * (round % 3)).to_string();
-                command.arg(&files[at]).args([&id, &first, "--fill", &fill, "--pieces", "5"]);
-                Running::start(&mut command)
-            })
-            .collect();
-        writers.iter_mut().for_each(|writer| writer.until_prints("ack"));
+        let fill = 50 + 30_011 * (round % 3);
+        let manner = Manner { fill, further: &["--pieces", "5"], ..Manner::default() };
+        let start = |(at, id): (usize, u32)| Writer::start(&files[at], id, next[at], manner);
+        let mut writers = [(0, 1), (1, 2)].map(start);
+        writers.iter_mut().for_each(Writer::until_acknowledged);
         pause(Duration::from_millis(20 + 37 * u64::try_from(round).unwrap() % 150));
         match round % 4 {
             0 => second.daemon().kill(),
@@ -220,17 +216,10 @@ fn t11_in_line_mode_what_was_acknowledged_is_there_once_whatever_dies() {
             _ => assert!(up.daemon().stop().success()),
         }
         for (at, writer) in writers.iter_mut().enumerate() {
-            writer.strike();
-            assert!(writer.kill(), "a writer hangs");
-            writer.wait(LIMIT);
-            let said = String::from_utf8(writer.stdout()).unwrap();
-            let whole_lines = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-            let numbers = whole_lines
-                .filter_map(|line| line.trim().strip_prefix("ack ")?.parse::<u64>().ok());
-            let known = acknowledged.entry(u32::try_from(at).unwrap() + 1).or_default();
-            known.extend(numbers);
+            writer.kill();
+            acknowledged.entry(writer.id()).or_default().extend(writer.acknowledged());
             // The one on its way has a number too.
-            next[at] = known.last().copied().unwrap_or_default() + 2;
+            next[at] = writer.unanswered() + 1;
         }
         match round % 4 {
             0 | 1 => second.again(),

@@ -13,7 +13,7 @@ use tests::ground;
 use tests::patience::{LIMIT, pause, until};
 use tests::shell;
 use tests::world;
-use tests::writer::Writer;
+use tests::writer::{Manner, Writer};
 use trial::{Promise, Trial};
 
 /// Cuts in CI; `ROUNDS` asks for more.
@@ -38,9 +38,9 @@ fn start<G: Ground>(machine: &Machine<G>, id: usize, first: u64) -> Writer {
             Writer::over_http(&machine.address(), &format!("/local/{JOURNAL}"), number, first)
         }
         Promise::Memory => {
-            let pause = if fill > 10_000 { "--pause=0.05" } else { "--pause=0.002" };
-            let options = [format!("--fill={fill}"), pause.into()];
-            Writer::to_file(&machine.file(JOURNAL), number, first, &options)
+            let pause = Duration::from_millis(if fill > 10_000 { 50 } else { 2 });
+            let manner = Manner { fill, pause, ..Manner::default() };
+            Writer::start(&machine.file(JOURNAL), number, first, manner)
         }
     }
 }

@@ -75,11 +75,11 @@ fn until_closed(
     what: &'static str,
     rounds: fn(&DataDir, Duration) -> Result<(), index::Error>,
 ) -> io::Result<JoinHandle<()>> {
-    let (data, troubles) = (broker.shared.data.clone(), broker.shared.troubles.clone());
+    let data = broker.shared.data.clone();
+    let mut trouble = Trouble::of_appends(what, &broker.shared.troubles);
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let mut trouble = Trouble::new(what);
         while !data.is_closing() {
-            trouble.note_for(&troubles, rounds(&data, SYNC));
+            trouble.note(rounds(&data, SYNC));
         }
     })
 }
@@ -93,7 +93,7 @@ enum Round {
 
 /// Does the rounds of such a thread as a task: when they are wanted, and each second.
 async fn when(broker: Broker, what: &'static str, round: Round) {
-    let mut trouble = Trouble::new(what);
+    let mut trouble = Trouble::of_appends(what, &broker.shared.troubles);
     let data = broker.shared.data.clone();
     loop {
         let wanted = async {

@@ -8,6 +8,7 @@ use crate::{Error, limits};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -71,21 +72,25 @@ impl Troubles {
 /// Says once that something fails, and once that it works again.
 pub(crate) struct Trouble {
     what: &'static str,
+    /// Where those who wait for the work hear of it, if anybody does.
+    troubles: Option<Arc<Troubles>>,
     last: Option<String>,
 }
 
 impl Trouble {
     pub fn new(what: &'static str) -> Self {
-        Trouble { what, last: None }
+        Trouble { what, troubles: None, last: None }
     }
 
     /// Of work that appends wait for.
-    pub fn note_for(&mut self, troubles: &Troubles, result: Result<(), index::Error>) {
-        troubles.note(self.what, result.as_ref().err());
-        self.note(result);
+    pub fn of_appends(what: &'static str, troubles: &Arc<Troubles>) -> Self {
+        Trouble { troubles: Some(troubles.clone()), ..Trouble::new(what) }
     }
 
     pub fn note(&mut self, result: Result<(), index::Error>) {
+        if let Some(troubles) = &self.troubles {
+            troubles.note(self.what, result.as_ref().err());
+        }
         match result {
             Ok(()) if self.last.take().is_some() => {
                 tracing::info!("{} works again", self.what);
@@ -116,9 +121,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_disk_that_fails_keeps_nobody() {
-        let troubles = Troubles::default();
-        let mut sync = Trouble::new("the sync");
-        sync.note_for(&troubles, failure());
+        let troubles = Arc::default();
+        let mut sync = Trouble::of_appends("the sync", &troubles);
+        sync.note(failure());
         // Case: what is done is done.
         assert_eq!(troubles.outlast(ready(Ok(7))).await.expect("it is done"), 7);
         // Case: what never is ends with the disk's error.
@@ -127,13 +132,13 @@ mod tests {
         // Case: a disk that works again in time is waited for.
         let work = async {
             sleep(limits::DISK_PATIENCE / 2).await;
-            sync.note_for(&troubles, Ok(()));
+            sync.note(Ok(()));
             sleep(2 * limits::DISK_PATIENCE).await;
             Ok(8)
         };
         assert_eq!(troubles.outlast(work).await.expect("it is done"), 8);
         // Case: an error that is none of the disk's stops nobody.
-        sync.note_for(&troubles, Err(index::Error::Closing));
+        sync.note(Err(index::Error::Closing));
         let work = async {
             sleep(Duration::from_secs(60)).await;
             Ok(9)

@@ -7,7 +7,6 @@ use crate::evict::Unfreed;
 use crate::listings::Listings;
 use crate::metrics::Metrics;
 use crate::read::{self, Readers, Remote};
-
 use crate::revoke::Revocations;
 use crate::stores::Stores;
 use crate::trouble::Troubles;

@@ -71,7 +71,7 @@ pub(crate) async fn run(broker: Broker) {
             let room = Room::of(data, unfreed)?;
             data.set_room(room.for_journals(data));
             evict(data, &served, unfreed, &room, || to_come(&shared.stores, &served))?;
-            let soon = short_soon(data, unfreed)?;
+            let soon = short_soon(data, unfreed, &room)?;
             early::roll(&served, &shared.stores, soon, shared.config.clock.now_us())?;
             let needs_loans = needs_loans(data, &served, soon);
             shared.revocations.round(data, &served, needs_loans);
@@ -142,14 +142,15 @@ fn evict(
 
 /// Bytes that have to go soon: before appends are refused, since what has to be done first takes a
 /// while.
-fn short_soon(data: &DataDir, unfreed: &Unfreed) -> Result<u64, Error> {
+fn short_soon(data: &DataDir, unfreed: &Unfreed, before: &Room) -> Result<u64, Error> {
     let nearly_full = |budget| budget - budget / limits::SHORT_SHARE;
-    let full = data.options().local_budget.map_or(u64::MAX, nearly_full);
-    let over = match data.local_len() > full {
-        true => local_len(data).saturating_sub(full),
-        false => 0,
+    let over = data.options().local_budget.map_or(0, |budget| beyond(data, nearly_full(budget)));
+    // What was scarce before the round may have been freed in it.
+    let scarce = match before.scarce() {
+        0 => 0,
+        _ => Room::of(data, unfreed)?.scarce(),
     };
-    Ok(over.max(Room::of(data, unfreed)?.scarce()))
+    Ok(over.max(scarce))
 }
 
 /// Whether more than half of the room is lent, and bytes have to go soon that nobody else could
@@ -166,18 +167,15 @@ fn local_len(data: &DataDir) -> u64 {
     data.replicas().iter().map(|replica| replica.local_len()).sum()
 }
 
-/// Bytes beyond the budget. They are counted only where an estimate says that there are any.
-fn over_budget(data: &DataDir) -> u64 {
-    match data.options().local_budget {
-        Some(budget) if data.local_len() > budget => local_len(data).saturating_sub(budget),
-        _ => 0,
-    }
+/// Local bytes beyond a bound. They are counted only where an estimate says that there are any.
+fn beyond(data: &DataDir, bound: u64) -> u64 {
+    if data.local_len() > bound { local_len(data).saturating_sub(bound) } else { 0 }
 }
 
 /// Bytes beyond the budget, and those that have to go, beside those that are about to: some more,
 /// so that a journal that grows does not have to be looked at each time.
 fn needed(data: &DataDir, room: &Room) -> (u64, u64) {
-    let over = over_budget(data);
+    let over = data.options().local_budget.map_or(0, |budget| beyond(data, budget));
     let ahead = match over {
         0 => 0,
         _ => data.options().local_budget.unwrap_or(0) / limits::FREED_AHEAD_SHARE,

@@ -347,10 +347,7 @@ async fn open(
     parts: Option<Parts>,
 ) -> Result<Content, Error> {
     let store = broker.shared.stores.get(&fragment.backing_store)?;
-    let opened = match parts {
-        Some(parts) => store.open_in_parts(fragment, from, parts).await,
-        None => store.open(fragment, from).await,
-    };
+    let opened = store.open_in_parts(fragment, from, parts).await;
     let opened = opened.map_err(|error| missing(served, error))?;
     served.traffic().add_opened(fragment, from);
     Ok(opened)

@@ -2,9 +2,8 @@
 //! somebody should look at.
 
 use index::Recovered;
-use protocol::{Journal, Span};
 
-/// Spans that are named one by one; `courant status` has all of them.
+/// Findings of a kind that are named one by one; `courant status` has all of them.
 const NAMED_MAX: usize = 100;
 
 /// Tells it. A clean stop, after which there is nothing to recover, is not worth a line.
@@ -28,22 +27,19 @@ pub(crate) fn tell(recovered: &Recovered) {
     for (journal, span) in named("damaged", &recovered.damaged) {
         tracing::error!(%journal, %span, "damaged: local bytes do not verify, and are not served");
     }
-    for (begin, end) in &recovered.damaged_log {
+    for (begin, end) in named("places of the log", &recovered.damaged_log) {
         tracing::error!(%begin, %end, "the log is damaged; what was cut out is kept in `aside`");
     }
-    for file in &recovered.orphans {
+    for file in named("files of no journal", &recovered.orphans) {
         tracing::warn!(%file, "a local file of no journal went to lost+found");
     }
 }
 
-/// The first of many spans; that there are more is told once.
-fn named<'a>(
-    what: &str,
-    spans: &'a [(Journal, Span)],
-) -> impl Iterator<Item = &'a (Journal, Span)> {
-    if spans.len() > NAMED_MAX {
-        let (all, first) = (spans.len(), NAMED_MAX);
-        tracing::warn!(what, all, first, "only the first spans are named here");
+/// The first of many findings; that there are more is told once.
+fn named<'a, T>(what: &str, findings: &'a [T]) -> impl Iterator<Item = &'a T> {
+    if findings.len() > NAMED_MAX {
+        let (all, first) = (findings.len(), NAMED_MAX);
+        tracing::warn!(what, all, first, "only the first are named here");
     }
-    spans.iter().take(NAMED_MAX)
+    findings.iter().take(NAMED_MAX)
 }

@@ -3,9 +3,8 @@
 //!
 //! [`Fragments`] remembers which way works: one that fails rests, longer each time, so that a
 //! store that can't be reached from here costs a try now and then and no more. The rooms: `fetch`
-//! is a signed URL, `flow` a fragment that is read ahead, `rests`
-//! what failed, `passage` a Read that goes by all three ways, [`audit`] what is wrong with a
-//! journal's fragments.
+//! is a signed URL, `flow` a fragment that is read ahead, `rests` what failed, `passage` a Read
+//! that goes by all three ways, [`audit`] what is wrong with a journal's fragments.
 
 pub mod audit;
 mod fetch;

@@ -12,19 +12,22 @@ pub enum Work<T> {
 /// Begins `work` on a thread that may block. On a runtime of one thread it runs at once and inline:
 /// there it is a test or a simulation, whose order of events has to be that of its seed.
 pub fn begin<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Work<T> {
-    match Handle::try_current() {
-        Ok(runtime) if runtime.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            Work::Running(runtime.spawn_blocking(work))
-        }
-        _ => Work::Done(work()),
+    match with_threads() {
+        Some(runtime) => Work::Running(runtime.spawn_blocking(work)),
+        None => Work::Done(work()),
     }
 }
 
 /// Whether threads of one's own may be started: not on a runtime of one thread, where what would
 /// run on them is to be a task, for the same reason.
 pub fn may_start_threads() -> bool {
-    Handle::try_current()
-        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+    with_threads().is_some()
+}
+
+/// The runtime around, if it is one of several threads.
+fn with_threads() -> Option<Handle> {
+    let runtime = Handle::try_current().ok()?;
+    (runtime.runtime_flavor() == RuntimeFlavor::MultiThread).then_some(runtime)
 }
 
 impl<T> Work<T> {

@@ -16,6 +16,9 @@ pub(super) fn roll(
     wanted: u64,
     now_us: u64,
 ) -> Result<(), Error> {
+    if wanted == 0 {
+        return Ok(());
+    }
     let (mut left, mut spools) = (wanted, Vec::new());
     for served in served {
         left = left.saturating_sub(served.freeable_len());
@@ -33,7 +36,8 @@ pub(super) fn roll(
         left = left.saturating_sub(waiting.map(|closed| closed.span.len()).sum());
         let len = ledger.head.since(ledger.spool.begin);
         let age_us = now_us.saturating_sub(ledger.spool.first_append_us);
-        if len >= wanted / limits::EARLY_SHARE || len > 0 && age_us >= limits::EARLY_AGE_US {
+        let is_worth_it = len >= wanted / limits::EARLY_SHARE || age_us >= limits::EARLY_AGE_US;
+        if len > 0 && is_worth_it {
             spools.push((Reverse(len), served.life(), replica.clone()));
         }
     }

@@ -35,9 +35,9 @@ pub struct Parts {
 pub type Pieces<E> = Result<Vec<Bytes>, E>;
 
 impl Store {
-    /// As [`open`](Self::open), by ranged gets of parts of 4 MiB, of which four are under way: once
-    /// the first is read and more is wanted, or from the begin, as `parts` says. Its place is given
-    /// back with the content.
+    /// As [`open`](Self::open), where `parts` are given by ranged gets of parts of 4 MiB, of which
+    /// four are under way: once the first is read and more is wanted, or from the begin, as `parts`
+    /// says. Its place is given back with the content.
     ///
     /// A file is read as `open` does, and so is what a store may decompress on the way: that has no
     /// ranges.
@@ -45,11 +45,11 @@ impl Store {
         &self,
         fragment: &Fragment,
         from: Offset,
-        parts: Parts,
+        parts: Option<Parts>,
     ) -> Result<Content, StoreError> {
         let has_ranges = fragment.codec != Codec::GzipOffload;
         let is_far = !matches!(self.kind, Kind::Files(_));
-        self.open_by(fragment, from, (has_ranges && is_far).then_some(parts)).await
+        self.open_by(fragment, from, parts.filter(|_| has_ranges && is_far)).await
     }
 
     /// The bytes of an object: those of its `first` part, and from one place to another.
@@ -178,7 +178,7 @@ mod tests {
                 let is_free = Arc::new(AtomicBool::new(false));
                 let at = Offset::try_from(from as u64).unwrap();
                 let parts = Parts { place: Box::new(Guard(is_free.clone())), is_sequential };
-                let content = store.open_in_parts(&fragment, at, parts).await.unwrap();
+                let content = store.open_in_parts(&fragment, at, Some(parts)).await.unwrap();
                 let read: Vec<u8> = content.try_collect::<Vec<Bytes>>().await.unwrap().concat();
                 assert!(is_free.load(Ordering::SeqCst), "its place is given back");
                 assert_eq!(read.len(), LEN - from, "{codec} from {from}");
@@ -198,11 +198,11 @@ mod tests {
         let mut bytes = objects.get(&key).await.unwrap().bytes().await.unwrap().to_vec();
         bytes[LEN - 10] ^= 1;
         objects.put(&key, bytes.into()).await.unwrap();
-        let opened = store.open_in_parts(&fragment, Offset::ZERO, whole()).await.unwrap();
+        let opened = store.open_in_parts(&fragment, Offset::ZERO, Some(whole())).await.unwrap();
         let failed = opened.try_collect::<Vec<Bytes>>().await.unwrap_err();
         assert!(matches!(failed, StoreError::Damaged { .. }), "{failed}");
         objects.delete(&key).await.unwrap();
-        let missing = store.open_in_parts(&fragment, Offset::ZERO, whole()).await;
+        let missing = store.open_in_parts(&fragment, Offset::ZERO, Some(whole())).await;
         assert!(matches!(missing, Err(StoreError::Missing { .. })));
     }
 }

@@ -42,9 +42,6 @@ impl Places {
         from: Offset,
         wish: Wish,
     ) -> Result<Content, StoreError> {
-        match self.take(wish) {
-            Some(parts) => store.open_in_parts(fragment, from, parts).await,
-            None => store.open(fragment, from).await,
-        }
+        store.open_in_parts(fragment, from, self.take(wish)).await
     }
 }

@@ -153,12 +153,13 @@ print(os.pread(r, 100, 0))
 fn a_growing_tail_is_never_read_as_nuls() {
     // sendfile and splice go through the page cache whatever the handle says. The writer is on the
     // other node than the readers, so that only we can tell the kernel of its bytes; without that
-    // two reads in a thousand held NULs, and so did whoever read there again.
+    // up to three reads in a thousand held NULs where the mirror is lent, and what was read there
+    // next did too: six runs of this failed, some with ten and more of each reader.
     //
     // The kernel looks a page up first and the size after that (filemap_splice_read), so that
-    // a reader who is kept from running in between may find the old page's end once: it is told
-    // in docs/SEMANTICS.md. What is read there next must be right, and pread, which uses no such
-    // page, always is.
+    // a reader who is kept from running in between may find the old page's end: 2 of 440,000 did,
+    // beside processes that spin, and docs/SEMANTICS.md tells it. What is read there next must be
+    // right, and pread, which uses no such page, always is.
     let script = r#"
 import os, random, time
 p = os.environ['M'] + '/a.log'
@@ -188,7 +189,7 @@ def read(copy):
             bad += copy is pread or got != at(offset, len(got))
             once += 1
         reads += 1
-    os.write(1, f'{bad} {reads > 100} {1000 * once < reads}\n'.encode())
+    os.write(1, f'{bad} {reads > 100} {once < 4}\n'.encode())
 def splice(fd, w, offset): return os.splice(fd, w, 60000, offset_src=offset)
 def sendfile(fd, w, offset): return os.sendfile(w, fd, offset, 60000)
 def pread(fd, w, offset): return os.write(w, os.pread(fd, 60000, offset))

@@ -97,8 +97,8 @@ impl Wire {
         seconds
     }
 
-    /// Ours and theirs by turns, as `round` does them one after the other: the medians of each turn,
-    /// in microseconds.
+    /// Ours and theirs by turns, as `round` does them one after the other: the medians of each
+    /// turn, in microseconds.
     pub fn latencies<R: AsyncFnMut() -> [f64; 2]>(&self, scale: Scale, mut round: R) -> Samples {
         let mut samples = Samples::default();
         for _ in 0..scale.repeats {

@@ -13,7 +13,7 @@ pub(crate) use share::Readers;
 
 use crate::served::{Gap, Place};
 use crate::{Broker, Error, Memory, Resolution, Served, limits};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt;
 use index::blocking::off_thread;
 use index::store::{Content, PLACE_LEN, Parts, Places, StoreError, Wish};
@@ -316,21 +316,18 @@ impl Reader {
     }
 }
 
-/// Reads local bytes: at least one. Short reads run inline, since they nearly always hit the page
-/// cache.
+/// Reads local bytes: at least one. Where it may block are those reads that are long enough to
+/// wait for the disk, and find that they would.
 pub(crate) async fn read_local(
     replica: &Arc<Replica>,
     offset: Offset,
     len: usize,
 ) -> Result<Bytes, Local> {
+    if len <= limits::INLINE_READ || replica.is_cached(offset, len) {
+        return replica.read_new(offset, len).map(Bytes::from);
+    }
     let replica = replica.clone();
-    let read = move || {
-        let mut buf = BytesMut::zeroed(len);
-        let read = replica.read(offset, &mut buf)?;
-        buf.truncate(read);
-        Ok(buf.freeze())
-    };
-    if len <= limits::INLINE_READ { read() } else { off_thread(read).await }
+    off_thread(move || replica.read_new(offset, len)).await.map(Bytes::from)
 }
 
 /// Places for as many readers in parts as there is memory for.

@@ -82,10 +82,25 @@ pub trait Disk: Debug + Send + Sync + 'static {
 pub trait DiskFile: Debug + Send + Sync + 'static {
     /// Reads up to `buf.len()` bytes at `at`; 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Reads up to `len` bytes at `at` into memory of their own; none at the end of the file.
+    fn read_new(&self, len: usize, at: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let n = self.read_at(&mut bytes, at)?;
+        bytes.truncate(n);
+        Ok(bytes)
+    }
+    /// Whether a read there would likely not wait for the disk: a guess, for who would rather not
+    /// be the one to wait.
+    fn is_cached(&self, _at: u64, _len: usize) -> bool {
+        true
+    }
     /// Writes all of `buf` at `at`.
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()>;
     /// Makes content and size durable (fdatasync).
     fn sync(&self) -> io::Result<()>;
+    /// Has the bytes written soon, so that `sync` has less to wait for: a hint, which promises
+    /// nothing and can't fail.
+    fn write_soon(&self, _at: u64, _len: u64) {}
     fn len(&self) -> io::Result<u64>;
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Reserves space for `len` bytes at `at` without changing the size

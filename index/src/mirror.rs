@@ -43,6 +43,15 @@ struct Files {
 /// The offset at which a file begins, and the file.
 type Held = (u64, Arc<dyn DiskFile>);
 
+/// A part of a file.
+struct Place {
+    file: Arc<dyn DiskFile>,
+    /// The file begins at this offset.
+    first: u64,
+    at: u64,
+    len: usize,
+}
+
 /// The path of a mirror file.
 pub fn path_of(life: Life, first: u64) -> PathBuf {
     let name = if first == 0 { life.to_string() } else { format!("{life}.{first:016x}") };
@@ -183,14 +192,31 @@ impl Mirror {
     /// Reads up to `buf.len()` bytes at `offset`, which the caller knows to be local. May stop at
     /// the end of a file.
     pub fn read(&self, offset: Offset, buf: &mut [u8]) -> Result<usize, Error> {
+        let place = self.place(offset, buf.len())?;
+        let n = place.file.read_at(&mut buf[..place.len], place.at);
+        n.map_err(|error| Error::disk("read", path_of(self.life, place.first))(error))
+    }
+
+    /// As [`Mirror::read`], into memory of its own.
+    pub fn read_new(&self, offset: Offset, len: usize) -> Result<Vec<u8>, Error> {
+        let place = self.place(offset, len)?;
+        let bytes = place.file.read_new(place.len, place.at);
+        bytes.map_err(|error| Error::disk("read", path_of(self.life, place.first))(error))
+    }
+
+    /// Whether such a read would likely not wait for the disk.
+    pub fn is_cached(&self, offset: Offset, len: usize) -> bool {
+        self.place(offset, len).is_ok_and(|place| place.file.is_cached(place.at, place.len))
+    }
+
+    /// Where `offset` is, and how much of `len` the same file may have from there on.
+    fn place(&self, offset: Offset, len: usize) -> Result<Place, Error> {
         let Some((first, file)) = self.file(offset.as_u64(), false)? else {
             return Err(Error::NotLocal { life: self.life, offset });
         };
         let at = offset.as_u64() - first;
         let room = usize::try_from(MIRROR_FILE_MAX - at).unwrap_or(usize::MAX);
-        let len = buf.len().min(room);
-        let n = file.read_at(&mut buf[..len], at);
-        n.map_err(|error| Error::disk("read", path_of(self.life, first))(error))
+        Ok(Place { file, first, at, len: len.min(room) })
     }
 
     /// The CRC32C of a local span.

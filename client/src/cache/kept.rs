@@ -7,7 +7,7 @@
 use super::limits::CHUNK_LEN;
 use super::totals::Totals;
 use crate::Stat;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use index::Error;
 use index::disk::Disk;
 use index::mirror::Mirror;
@@ -174,18 +174,21 @@ impl Kept {
         if len == 0 {
             return None;
         }
-        let mut bytes = BytesMut::zeroed(len);
-        let n = self.mirror.read(offset, &mut bytes).ok().filter(|n| *n > 0)?;
+        let bytes = self.mirror.read_new(offset, len).ok().filter(|bytes| !bytes.is_empty())?;
         let mut state = self.state();
         // An eviction changes the index first and the bytes after, and what went may have come
         // back since: only without any did the bytes stay where they were.
         if state.evictions != evictions || state.is_gone {
             return None;
         }
-        let read = Span::at(offset, n as u64);
+        let read = Span::at(offset, bytes.len() as u64);
         state.used.extend(chunks(read).map(|number| (number, tick)));
-        bytes.truncate(n);
-        Some(bytes.freeze())
+        Some(Bytes::from(bytes))
+    }
+
+    /// Whether such a read would likely not wait for the disk.
+    pub fn is_cached(&self, offset: Offset, len: usize) -> bool {
+        self.mirror.is_cached(offset, len)
     }
 
     /// Takes bytes that a broker has committed. `false` where they are not taken: the mirror is

@@ -63,7 +63,9 @@ impl Shared {
         let tick = self.mirrors.tick();
         match kept.local_len(offset, max) {
             0 => None,
-            len if len <= INLINE_READ => kept.read(offset, max, tick),
+            len if len <= INLINE_READ || kept.is_cached(offset, len) => {
+                kept.read(offset, max, tick)
+            }
             _ => {
                 let kept = kept.clone();
                 off_thread(move || kept.read(offset, max, tick)).await

@@ -1,13 +1,19 @@
 //! The file system as a `Disk`.
 
 use super::{Disk, DiskFile, Entry, Lock, Open, Space};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What the kernel reads ahead at least, once it sees a file being read (mm/readahead.c, by the
+/// default of `read_ahead_kb`).
+const READ_AHEAD: usize = 128 << 10;
 
 /// A directory of the file system. Files are made 0640, directories 0750.
 #[derive(Debug)]
@@ -139,12 +145,51 @@ impl DiskFile for RealFile {
         }
     }
 
+    /// Into memory that was not filled with zeros first, which took as long as a third of the read.
+    fn read_new(&self, len: usize, at: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(len);
+        if len == 0 {
+            return Ok(bytes);
+        }
+        loop {
+            match rustix::io::pread(&self.file, spare_capacity(&mut bytes), at) {
+                Err(Errno::INTR) => {}
+                other => {
+                    other?;
+                    // The allocator may have given more than was asked for.
+                    bytes.truncate(len);
+                    return Ok(bytes);
+                }
+            }
+        }
+    }
+
+    /// Asks for single bytes, as far from one another as what the kernel reads ahead at least, and
+    /// for none that is not there (`RWF_NOWAIT`, preadv2(2)).
+    fn is_cached(&self, at: u64, len: usize) -> bool {
+        let last = len.saturating_sub(1);
+        (0..last).step_by(READ_AHEAD).chain([last]).all(|from| {
+            let (mut byte, at) = ([0], at + from as u64);
+            let slices = &mut [io::IoSliceMut::new(&mut byte)];
+            rustix::io::preadv2(&self.file, slices, at, ReadWriteFlags::NOWAIT).is_ok()
+        })
+    }
+
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
         self.file.write_all_at(buf, at)
     }
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    /// Advice that pages are not needed begins to write those that are dirty, and drops the others
+    /// (`generic_fadvise`, mm/fadvise.c): bytes that were just written are all dirty. What would
+    /// say it in so many words, sync_file_range(2), has no safe binding.
+    fn write_soon(&self, at: u64, len: u64) {
+        let Some(len) = std::num::NonZeroU64::new(len) else { return };
+        // Without it they are written later.
+        let _ = rustix::fs::fadvise(&self.file, at, Some(len), rustix::fs::Advice::DontNeed);
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -159,7 +204,7 @@ impl DiskFile for RealFile {
         match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, at, len) {
             // Without fallocate the space is found when it is written; DataDir checks for hole
             // punching, which the same file systems lack, when it opens.
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             other => Ok(other?),
         }
     }
@@ -179,5 +224,41 @@ impl DiskFile for RealFile {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_into_memory_of_their_own() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let disk = RealDisk::new(dir.path()).expect("a folder");
+        let file = disk.open(Path::new("file"), Open::New).expect("it is new");
+        let content: Vec<u8> = (0..300_000_u32).map(|at| at as u8).collect();
+        file.write_at(&content, 0).expect("there is room");
+        // Case: the begin, a part in the middle, the end and what lies behind it, nothing.
+        for (at, len) in [(0, 10), (5_000, 290_000), (299_990, 100), (400_000, 5), (7, 0)] {
+            let expected = content.get(at..).unwrap_or_default();
+            let expected = &expected[..expected.len().min(len)];
+            assert_eq!(file.read_new(len, at as u64).expect("it is read"), expected, "{at}, {len}");
+            // What was just written is in the page cache.
+            assert!(file.is_cached(at as u64, expected.len()), "{at}, {len}");
+        }
+    }
+
+    #[test]
+    fn what_only_the_disk_has_is_not_taken_for_cached() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let disk = RealDisk::new(dir.path()).expect("a folder");
+        let file = disk.open(Path::new("file"), Open::New).expect("it is new");
+        let len = 8 << 20;
+        file.write_at(&vec![b'x'; len], 0).expect("there is room");
+        assert!(file.is_cached(0, len));
+        file.sync().expect("it is synced");
+        // Clean pages are dropped by that.
+        file.write_soon(0, len as u64);
+        assert!(!file.is_cached(0, len), "needs a temporary folder on a disk, not in memory");
     }
 }

@@ -80,18 +80,40 @@ impl Replica {
     /// Reads local bytes at `offset`: at least one, at most up to the head. `NotLocal` when they
     /// are not in the mirror, or were evicted while they were read.
     pub fn read(&self, offset: Offset, buf: &mut [u8]) -> Result<usize, Error> {
-        let not_local = Error::NotLocal { life: self.life, offset };
-        let Located::Local(span) = self.locate(offset) else { return Err(not_local) };
-        let len = span.len().min(buf.len() as u64) as usize;
+        let len = self.local_from(offset, buf.len())?;
         let n = self.mirror.read(offset, &mut buf[..len])?;
-        // The order of an eviction is: index first, then the bytes. What the index still has after
-        // the read was there during it.
-        let still = Span::at(offset, n as u64);
-        let is_still_local = self.state().ledger.local.covers(still);
-        if n == 0 || !is_still_local {
-            return Err(not_local);
-        }
+        self.must_still_be_local(offset, n)?;
         Ok(n)
+    }
+
+    /// As [`Replica::read`], up to `len` bytes, into memory of their own.
+    pub fn read_new(&self, offset: Offset, len: usize) -> Result<Vec<u8>, Error> {
+        let bytes = self.mirror.read_new(offset, self.local_from(offset, len)?)?;
+        self.must_still_be_local(offset, bytes.len())?;
+        Ok(bytes)
+    }
+
+    /// Whether such a read would likely not wait for the disk.
+    pub fn is_cached(&self, offset: Offset, len: usize) -> bool {
+        self.local_from(offset, len).is_ok_and(|len| self.mirror.is_cached(offset, len))
+    }
+
+    /// How many of `len` bytes at `offset` are local.
+    fn local_from(&self, offset: Offset, len: usize) -> Result<usize, Error> {
+        match self.locate(offset) {
+            Located::Local(span) => Ok(span.len().min(len as u64) as usize),
+            _ => Err(Error::NotLocal { life: self.life, offset }),
+        }
+    }
+
+    /// The order of an eviction is: index first, then the bytes. What the index still has after the
+    /// read was there during it.
+    fn must_still_be_local(&self, offset: Offset, read: usize) -> Result<(), Error> {
+        let still = Span::at(offset, read as u64);
+        if read == 0 || !self.state().ledger.local.covers(still) {
+            return Err(Error::NotLocal { life: self.life, offset });
+        }
+        Ok(())
     }
 
     /// Lends the mirror, where one file holds all of `[0, head)`. `None` where it does not, and

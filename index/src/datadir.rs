@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     large: Mutex<Vec<Arc<Replica>>>,
     large_wake: Condvar,
     large_wake_task: tokio::sync::Notify,
+    /// The last round of moving failed, and left what it had to move.
+    move_failed: AtomicBool,
     /// Tells those who wait for room in memory that a sync ended.
     synced: tokio::sync::Notify,
     closing: AtomicBool,
@@ -150,6 +152,12 @@ impl Shared {
         self.wake_task.notify_one();
     }
 
+    /// A journal has more to move than the thread that found it may move.
+    pub fn leave_to_mover(&self, replica: Arc<Replica>) {
+        locked(&self.large).push(replica);
+        self.wake_move();
+    }
+
     fn wake_move(&self) {
         self.large_wake.notify_one();
         self.large_wake_task.notify_one();
@@ -215,6 +223,7 @@ impl DataDir {
             large: Mutex::default(),
             large_wake: Condvar::new(),
             large_wake_task: tokio::sync::Notify::new(),
+            move_failed: AtomicBool::new(false),
             synced: tokio::sync::Notify::new(),
             closing: AtomicBool::new(false),
             over_budget: AtomicBool::new(false),
@@ -339,10 +348,7 @@ impl DataDir {
         for (replica, snapshot) in dirty.iter().zip(snapshots) {
             match replica.on_synced(snapshot) {
                 Ok(true) => {}
-                Ok(false) => {
-                    locked(&shared.large).push(replica.clone());
-                    shared.wake_move();
-                }
+                Ok(false) => shared.leave_to_mover(replica.clone()),
                 Err(error) => {
                     let again = replica.clone();
                     shared.mark_dirty(replica.state().is_dirty_mut(), || Some(again));
@@ -353,23 +359,31 @@ impl DataDir {
         result
     }
 
-    /// Moves the large pieces that sync rounds left, into their mirrors. Blocks on the disk.
+    /// Moves a share of each large piece that other threads left, into its mirror; another round is
+    /// wanted where something is left. Blocks on the disk.
     pub fn move_round(&self) -> Result<(), Error> {
         let large = std::mem::take(&mut *locked(&self.shared.large));
         let mut result = Ok(());
         for replica in large {
-            if let Err(error) = replica.drain(u64::MAX) {
-                locked(&self.shared.large).push(replica);
-                result = Err(error);
+            match replica.drain_large() {
+                Ok(true) => {}
+                Ok(false) => self.shared.leave_to_mover(replica),
+                Err(error) => {
+                    locked(&self.shared.large).push(replica);
+                    result = Err(error);
+                }
             }
         }
+        self.shared.move_failed.store(result.is_err(), Ordering::Relaxed);
         result
     }
 
-    /// Waits until there are large pieces, or for `at_most`; then does a round.
+    /// Waits until there are large pieces, or for `at_most`; then does a round. After one that
+    /// failed it waits for new ones only.
     pub fn wait_and_move(&self, at_most: Duration) -> Result<(), Error> {
         let large = locked(&self.shared.large);
-        if large.is_empty() && !self.is_closing() {
+        let rests = large.is_empty() || self.shared.move_failed.load(Ordering::Relaxed);
+        if rests && !self.is_closing() {
             let waited = self.shared.large_wake.wait_timeout(large, at_most);
             drop(waited.expect("no holder of this lock panics"));
         } else {
@@ -523,7 +537,9 @@ impl DataDir {
         self.shared.wake_sync();
         self.shared.wake_move();
         self.sync_round()?;
-        self.move_round()?;
+        while !locked(&self.shared.large).is_empty() {
+            self.move_round()?;
+        }
         for replica in self.replicas() {
             replica.settle()?;
         }

@@ -20,6 +20,10 @@ pub const MARKS_RESERVE: u64 = 32 << 10;
 /// A shared staging file takes the content of many appends up to this size.
 pub const STAGING_FILE_LEN: u64 = 64 << 20;
 
+/// Of content that comes as a stream so much is left to the page cache before the disk is asked to
+/// begin with it: the sync at its end has little to wait for.
+pub const WRITTEN_SOON_LEN: u64 = 8 << 20;
+
 /// Idle staging files that are kept for reuse.
 pub const STAGING_POOL: usize = 4;
 

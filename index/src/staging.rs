@@ -155,7 +155,7 @@ impl Staging {
         let (id, file) = self.open_next()?;
         let at = Staged { file: id, offset: 0 };
         let placed = Placed { staging: self.clone(), file, at, len: 0, crc: 0 };
-        Ok(Upload { placed })
+        Ok(Upload { placed, asked: 0 })
     }
 
     /// A pooled or a new file, with one content pending.
@@ -288,6 +288,8 @@ impl Inner {
 #[derive(Debug)]
 pub struct Upload {
     placed: Placed,
+    /// Up to here the disk was asked to write.
+    asked: u64,
 }
 
 impl Upload {
@@ -297,6 +299,11 @@ impl Upload {
         self.placed.file.write_at(piece, self.placed.len).map_err(Error::disk("write", path))?;
         self.placed.crc = crc32c::crc32c_append(self.placed.crc, piece);
         self.placed.len += piece.len() as u64;
+        let fresh = self.placed.len - self.asked;
+        if fresh >= limits::WRITTEN_SOON_LEN {
+            self.placed.file.write_soon(self.asked, fresh);
+            self.asked = self.placed.len;
+        }
         Ok(())
     }
 

@@ -209,14 +209,22 @@ impl Replica {
             drop(state);
             return self.move_at_once(queued, waits);
         }
+        // Whoever moves those before it moves it too, unless it waits for a sync.
+        let waits_for_sync = !state.is_ready(&queued);
         state.queue.push_back(queued);
         drop(state);
-        self.shared.wake_sync();
+        if waits_for_sync {
+            self.shared.wake_sync();
+        }
         Ok(Commit { span, waits: Some(waits) })
     }
 
     /// Moves one append on the caller's thread: nothing stands before it.
-    fn move_at_once(&self, queued: Queued, waits: oneshot::Receiver<()>) -> Result<Commit, Error> {
+    fn move_at_once(
+        self: &Arc<Self>,
+        queued: Queued,
+        waits: oneshot::Receiver<()>,
+    ) -> Result<Commit, Error> {
         let span = queued.span;
         let moved = self.move_in(std::slice::from_ref(&queued));
         let mut state = self.state();
@@ -230,22 +238,32 @@ impl Replica {
                 // Recorded is recorded: the next sync round tries again.
                 tracing::error!(journal = %self.name, %error, "an append waits for its mirror");
                 state.queue.push_front(queued);
-                self.shared.wake_sync();
+                self.move_later(&mut state);
                 Some(waits)
             }
         };
-        // Whoever came meanwhile saw that somebody moves, and queued.
-        let has_more = !state.queue.is_empty();
+        // Nobody queued meanwhile: the turn is the caller's.
         drop(state);
-        if has_more {
-            self.shared.wake_sync();
-        }
         Ok(Commit { span, waits })
     }
 
-    /// Moves what is ready, in order, and publishes it: up to `most` bytes at a time. Where more
-    /// waits in one piece, it is left, and the answer is `false`.
+    /// Has the next sync round move what is ready.
+    fn move_later(self: &Arc<Self>, state: &mut State) {
+        self.shared.mark_dirty(&mut state.is_dirty, || Some(self.clone()));
+        self.shared.wake_sync();
+    }
+
+    /// Moves what large pieces are ready, and what came with them: a share, so that those of other
+    /// journals have their turn. `false` when more is ready.
+    pub(crate) fn drain_large(&self) -> Result<bool, Error> {
+        let first = self.state().queue.front().map_or(0, |first| first.span.len());
+        self.drain(first.max(limits::MOVED_BY_SYNC_MAX))
+    }
+
+    /// Moves what is ready, in order, and publishes it: up to `most` bytes. Where more is ready it
+    /// is left, and the answer is `false`.
     pub(crate) fn drain(&self, most: u64) -> Result<bool, Error> {
+        let mut left = most;
         loop {
             let batch: Vec<Queued> = {
                 let mut state = self.state();
@@ -255,7 +273,7 @@ impl Replica {
                 let mut len = 0;
                 let ready = state.queue.iter().take_while(|queued| {
                     len += queued.span.len();
-                    state.is_ready(queued) && len <= most
+                    state.is_ready(queued) && len <= left
                 });
                 let ready = ready.count();
                 if ready == 0 {
@@ -272,6 +290,7 @@ impl Replica {
                 return Err(error);
             }
             let end = batch.last().expect("at least one is ready").span.end();
+            left -= end.since(batch[0].span.begin());
             self.publish(&mut state, end);
             drop(state);
             for queued in batch {

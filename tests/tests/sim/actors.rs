@@ -4,6 +4,7 @@
 mod appending;
 mod coming;
 mod mounted;
+mod parting;
 mod reading;
 
 use crate::chance::Chance;
@@ -12,6 +13,7 @@ use crate::world::World;
 use appending::{count, write, write_at};
 use client::{Error, Journals};
 use coming::come_and_go;
+use parting::append_in_parts;
 use reading::{follow, look};
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -98,6 +100,8 @@ pub fn remote(world: &World, actors: &mut JoinSet<()>) {
         begin(actors, new(&format!("follower-{name}")), |actor| follow(actor, journal(name)));
         begin(actors, new(&format!("reader-{name}")), |actor| look(actor, journal(name)));
         begin(actors, new(&format!("at-{name}")), |actor| write_at(actor, journal(name)));
+        let parts = new(&format!("parts-{name}"));
+        begin(actors, parts, |actor| append_in_parts(actor, world.remote(), journal(name)));
     }
     begin(actors, new("counter-0"), |actor| count(actor, journal(REGISTERED)));
     begin(actors, new("counter-1"), |actor| count(actor, journal(REGISTERED)));

@@ -1,13 +1,19 @@
 //! The local disk of one machine: each operation is a line of the trace, and a machine that died
-//! is told at once.
+//! is told at once. Faults are [aimed](Aims) at operations to come.
+
+mod aim;
+
+pub use aim::{Aim, Fate, Part};
 
 use crate::trace::Trace;
+use aim::Aims;
 use index::disk::{Crash, Disk, DiskFile, Entry, ForgetfulDisk, Lock, Open, Space};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// See the module. Clones are one disk.
 #[derive(Debug, Clone)]
@@ -16,16 +22,36 @@ pub struct SimDisk {
     name: &'static str,
     trace: Trace,
     died: Arc<Notify>,
+    aims: Aims,
 }
 
 impl SimDisk {
     pub fn new(name: &'static str, trace: &Trace) -> Self {
         let inner = ForgetfulDisk::new();
-        SimDisk { inner, name, trace: trace.clone(), died: Arc::default() }
+        let (died, aims) = (Arc::default(), Aims::default());
+        SimDisk { inner, name, trace: trace.clone(), died, aims }
     }
 
     pub fn inner(&self) -> &ForgetfulDisk {
         &self.inner
+    }
+
+    /// What becomes of an operation to come.
+    pub fn aim(&self, aim: Aim, fate: Fate) {
+        self.trace.line(format_args!("{} aim {aim:?} {fate:?}", self.name));
+        self.aims.add(aim, fate);
+    }
+
+    /// When an operation last failed as it was told to.
+    pub fn last_failure(&self) -> Option<Instant> {
+        self.aims.last_failure()
+    }
+
+    /// No failure is to come any more, and there is room.
+    pub fn heal(&self) {
+        self.aims.clear();
+        self.inner.forgive();
+        self.inner.set_capacity(None);
     }
 
     /// Waits until the disk has stopped at an operation.
@@ -38,7 +64,8 @@ impl SimDisk {
     pub fn crash(&self, crash: Crash) -> SimDisk {
         self.inner.stop();
         self.trace.line(format_args!("{} {crash:?}", self.name));
-        SimDisk { inner: self.inner.crash(crash), died: Arc::default(), ..self.clone() }
+        let inner = self.inner.crash(crash);
+        SimDisk { inner, died: Arc::default(), aims: Aims::default(), ..self.clone() }
     }
 
     fn note<T>(&self, what: std::fmt::Arguments, done: io::Result<T>) -> io::Result<T> {
@@ -54,27 +81,32 @@ impl SimDisk {
 
 impl Disk for SimDisk {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        self.aims.meet(&self.inner, "open", path)?;
         let opened = self.inner.open(path, how);
         let file = self.note(format_args!("open {} {how:?}", path.display()), opened)?;
         Ok(Arc::new(SimFile { file, path: path.to_owned(), disk: self.clone() }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.aims.meet(&self.inner, "rename", to)?;
         let done = self.inner.rename(from, to);
         self.note(format_args!("rename {} {}", from.display(), to.display()), done)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        self.aims.meet(&self.inner, "remove", path)?;
         let done = self.inner.remove(path);
         self.note(format_args!("remove {}", path.display()), done)
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.aims.meet(&self.inner, "create_dir", path)?;
         let done = self.inner.create_dir(path);
         self.note(format_args!("create_dir {}", path.display()), done)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        self.aims.meet(&self.inner, "list", dir)?;
         let done = self.inner.list(dir);
         self.note(format_args!("list {}", dir.display()), done)
     }
@@ -85,6 +117,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.aims.meet(&self.inner, "sync_dir", dir)?;
         let done = self.inner.sync_dir(dir);
         self.note(format_args!("sync_dir {}", dir.display()), done)
     }
@@ -110,24 +143,30 @@ struct SimFile {
 }
 
 impl SimFile {
-    fn note<T>(&self, what: &str, at: u64, len: u64, done: io::Result<T>) -> io::Result<T> {
+    /// Does an operation, unless it is to fail, and notes it.
+    fn op<T>(
+        &self,
+        what: &'static str,
+        (at, len): (u64, u64),
+        op: impl FnOnce(&dyn DiskFile) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let SimDisk { inner, aims, .. } = &self.disk;
+        let done = aims.meet(inner, what, &self.path).and_then(|()| op(&*self.file));
         self.disk.note(format_args!("{what} {} {at}+{len}", self.path.display()), done)
     }
 }
 
 impl DiskFile for SimFile {
     fn read_at(&self, buf: &mut [u8], at: u64) -> io::Result<usize> {
-        let (len, done) = (buf.len() as u64, self.file.read_at(buf, at));
-        self.note("read", at, len, done)
+        self.op("read", (at, buf.len() as u64), |file| file.read_at(buf, at))
     }
 
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
-        let done = self.file.write_at(buf, at);
-        self.note("write", at, buf.len() as u64, done)
+        self.op("write", (at, buf.len() as u64), |file| file.write_at(buf, at))
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.note("sync", 0, 0, self.file.sync())
+        self.op("sync", (0, 0), |file| file.sync())
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -135,15 +174,15 @@ impl DiskFile for SimFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.note("set_len", len, 0, self.file.set_len(len))
+        self.op("set_len", (len, 0), |file| file.set_len(len))
     }
 
     fn reserve(&self, at: u64, len: u64) -> io::Result<()> {
-        self.note("reserve", at, len, self.file.reserve(at, len))
+        self.op("reserve", (at, len), |file| file.reserve(at, len))
     }
 
     fn punch(&self, at: u64, len: u64) -> io::Result<()> {
-        self.note("punch", at, len, self.file.punch(at, len))
+        self.op("punch", (at, len), |file| file.punch(at, len))
     }
 
     fn allocated(&self) -> io::Result<u64> {

@@ -4,13 +4,14 @@
 //! A journal is its bytes, its head, and the offset below which nothing may be lost. Each append
 //! has a tag in its content that no other has, so that a journal read whole is cut into appends.
 
+mod coming;
 mod history;
 
 use crate::trace::Trace;
 use bytes::Bytes;
 use client::{Durability, Writer};
-use protocol::{Journal, LabelSet, Offset, Span};
-use std::collections::{BTreeMap, VecDeque};
+use protocol::{Journal, LabelSet, Life, Offset, Span};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Arguments;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -122,11 +123,17 @@ struct Book {
     lost: Vec<Span>,
     /// Values of the register that refused an append, each with the head that was known before.
     mismatches: Vec<(Offset, u64)>,
+    /// Of a journal that comes and goes: its life, once its creation was answered.
+    life: Option<Life>,
+    /// Somebody asked for its end.
+    may_be_gone: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     books: BTreeMap<Journal, Book>,
+    /// Lives that are over.
+    ended: BTreeSet<Life>,
     next_tag: u64,
     disturbed: Option<Instant>,
     complaint: Option<String>,
@@ -160,8 +167,9 @@ impl Model {
     }
 
     /// The disk was made to fail, or is full: until a while after, syncs may fail.
-    pub fn disturb(&self) {
-        self.state().disturbed = Some(Instant::now());
+    pub fn disturb(&self, at: Instant) {
+        let mut state = self.state();
+        state.disturbed = state.disturbed.max(Some(at));
     }
 
     fn with<T>(&self, journal: &Journal, note: impl FnOnce(&mut Book) -> Result<T, String>) -> T
@@ -227,6 +235,16 @@ impl Model {
                 return Err(format!("append {tag} was acknowledged, and then refused"));
             }
             book.told_head(*floor, head)
+        });
+    }
+
+    /// The append was given up before it was complete: it must not be found.
+    pub fn given_up(&self, tried: &Tried) {
+        let Tried { tag, journal, .. } = tried;
+        self.trace.line(format_args!("given up {journal} {tag}"));
+        self.with(journal, |book| {
+            book.attempts.get_mut(tag).expect("it was tried").is_refused = true;
+            Ok(())
         });
     }
 

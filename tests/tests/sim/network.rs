@@ -33,7 +33,8 @@ struct State {
     port: Option<Arc<Handed>>,
     links: Vec<Link>,
     next: u64,
-    is_rough: bool,
+    /// One piece in so many breaks its connection, and delays are long.
+    rough: Option<u64>,
 }
 
 /// One connection: what serves it, and what carries its bytes.
@@ -53,10 +54,10 @@ impl Network {
         self.0.state.lock().expect("no holder panics")
     }
 
-    /// Whether delays are long and connections break by themselves.
-    pub fn set_rough(&self, is_rough: bool) {
-        self.0.trace.line(format_args!("network rough {is_rough}"));
-        self.state().is_rough = is_rough;
+    /// Whether delays are long and connections break by themselves, at one piece in so many.
+    pub fn set_rough(&self, rough: Option<u64>) {
+        self.0.trace.line(format_args!("network rough {rough:?}"));
+        self.state().rough = rough;
     }
 
     /// The broker listens.
@@ -104,11 +105,11 @@ impl Network {
 
     /// How long bytes take; `None`: the connection breaks instead.
     fn delay(&self) -> Option<Duration> {
-        let (is_rough, chance) = (self.state().is_rough, &self.0.chance);
-        match is_rough {
+        let (rough, chance) = (self.state().rough, &self.0.chance);
+        match rough {
+            Some(breaks_in) if chance.one_in(breaks_in) => None,
             _ if chance.one_in(3) => Some(Duration::ZERO),
-            true if chance.one_in(60) => None,
-            true if chance.one_in(20) => Some(chance.millis(100..3_000)),
+            Some(_) if chance.one_in(20) => Some(chance.millis(100..3_000)),
             _ => Some(chance.millis(0..4)),
         }
     }

@@ -2,6 +2,7 @@
 //! how often it dies. Printed with a failure.
 
 use crate::chance::Chance;
+use crate::disk::{Aim, Part};
 use index::disk::Crash;
 use protocol::{Codec, Journal};
 use std::time::Duration;
@@ -29,8 +30,8 @@ pub const LIFE_MAX: Duration = Duration::from_secs(6);
 pub struct End {
     pub crash: Crash,
     pub when: When,
-    /// The next start is cut short at this operation.
-    pub recovery_stops_at: Option<u64>,
+    /// The next start is cut short at this operation, in this way.
+    pub recovery_stops_at: Option<(u64, Crash)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,26 @@ pub enum When {
     Operation(u64),
     /// After so long, wherever its tasks are.
     After(Duration),
+    /// At a step of its work that matters.
+    At(Aim),
 }
+
+/// Steps of a broker's work between which a power cut finds things half done: operations, by the
+/// parts of the data directory, and how many of them a life of a few seconds has, about.
+const STEPS: [(&str, Part, u64); 12] = [
+    ("sync", Part::Log, 12),
+    ("sync", Part::Log, 60),
+    ("write", Part::Log, 300),
+    ("rename", Part::Log, 8),
+    ("sync", Part::Mirror, 12),
+    ("punch", Part::Mirror, 4),
+    ("punch", Part::Mirror, 20),
+    ("remove", Part::Mirror, 4),
+    ("rename", Part::Checkpoint, 4),
+    ("sync", Part::KeySpace, 20),
+    ("write", Part::KeySpace, 60),
+    ("sync", Part::Staging, 12),
+];
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -57,9 +77,15 @@ pub struct Plan {
     /// Milliseconds between two faults, about.
     pub fault_pause: u64,
     pub has_disk_faults: bool,
+    /// The disk fails to read at times.
+    pub has_read_faults: bool,
     pub has_full_disk: bool,
     pub has_store_faults: bool,
     pub has_network_faults: bool,
+    /// While the network is rough, one piece in so many breaks its connection.
+    pub breaks_in: u64,
+    /// Whether some appends are of many messages.
+    pub has_bulk: bool,
     pub ends: Vec<End>,
     /// Whether the last phase begins with a stop that is clean.
     pub is_stopped_cleanly: bool,
@@ -83,6 +109,9 @@ impl Plan {
             has_full_disk: chance.one_in(3),
             has_store_faults: chance.one_in(2),
             has_network_faults: chance.one_in(2),
+            has_read_faults: chance.one_in(3),
+            breaks_in: chance.pick(&[60, 60, 12]),
+            has_bulk: chance.one_in(5),
             ends,
             is_stopped_cleanly: chance.one_in(2),
         }
@@ -91,17 +120,26 @@ impl Plan {
 
 impl End {
     fn new(chance: &Chance) -> Self {
-        let crash = match chance.one_in(3) {
-            true => Crash::Kill,
-            false => Crash::Power(chance.number()),
-        };
-        let when = match chance.one_in(2) {
-            true => When::After(chance.millis(50..4_000)),
-            false => When::Operation(chance.below(2_000)),
+        let crash = crash(chance);
+        let when = match chance.below(4) {
+            0 => When::After(chance.millis(50..4_000)),
+            1 => When::Operation(chance.below(2_000)),
+            _ => {
+                let (operation, part, about) = chance.pick(&STEPS);
+                When::At(Aim { operation, part, nth: chance.below(about) })
+            }
         };
         // In the middle of a recovery, or soon after one.
         let within = chance.pick(&[80, 400]);
-        let recovery_stops_at = chance.one_in(2).then(|| chance.below(within));
+        let recovery_stops_at =
+            chance.one_in(2).then(|| (chance.below(within), self::crash(chance)));
         End { crash, when, recovery_stops_at }
+    }
+}
+
+fn crash(chance: &Chance) -> Crash {
+    match chance.one_in(3) {
+        true => Crash::Kill,
+        false => Crash::Power(chance.number()),
     }
 }

@@ -1,6 +1,7 @@
 //! One seed, from the first second to the last check.
 
 use crate::actors;
+use crate::disk::Fate;
 use crate::model::After;
 use crate::plan::{LIFE_MAX, Plan, When, journals};
 use crate::trace::{Told, Trace};
@@ -80,6 +81,11 @@ async fn live(world: &World) {
                 let _ = timeout(LIFE_MAX, disk.died()).await;
             }
             When::After(time) => sleep(time).await,
+            When::At(aim) => {
+                let disk = world.disk();
+                disk.aim(aim, Fate::Stop);
+                let _ = timeout(LIFE_MAX, disk.died()).await;
+            }
         }
         world.crash(broker, end.crash).await;
         near.shutdown().await;

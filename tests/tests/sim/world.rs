@@ -121,10 +121,8 @@ impl World {
         self.0.is_calm.store(is_calm, Ordering::Relaxed);
         if is_calm {
             self.store().behave(Manner::Works, Duration::ZERO, false);
-            self.network().set_rough(false);
-            let disk = self.disk();
-            disk.inner().set_capacity(None);
-            disk.inner().forgive();
+            self.network().set_rough(None);
+            self.disk().heal();
         }
     }
 
@@ -172,6 +170,7 @@ impl World {
     pub async fn crash(&self, broker: Broker, crash: Crash) {
         {
             let mut machine = self.machine();
+            machine.disk.last_failure().into_iter().for_each(|at| self.model().disturb(at));
             machine.disk = machine.disk.crash(crash);
             machine.staging = machine.staging.crash(crash);
             machine.store = machine.store.for_next();
@@ -185,12 +184,11 @@ impl World {
 
     /// Opens the broker again after a crash, perhaps after a start that is cut short as well, and
     /// compares what is there with what was promised.
-    pub async fn recover(&self, crash: Crash, stops_at: Option<u64>) -> Option<Broker> {
-        let after = match crash {
-            Crash::Kill => After::Kill,
-            Crash::Power(_) => After::Power(Instant::now()),
-        };
-        if let Some(at) = stops_at {
+    pub async fn recover(&self, crash: Crash, stops_at: Option<(u64, Crash)>) -> Option<Broker> {
+        let died = Instant::now();
+        let mut has_lost_power = matches!(crash, Crash::Power(_));
+        if let Some((at, crash)) = stops_at {
+            has_lost_power |= matches!(crash, Crash::Power(_));
             self.disk().inner().stop_at(at);
             let started = self.start().await;
             self.machine().disk = self.disk().crash(crash);
@@ -198,6 +196,7 @@ impl World {
                 self.crash(broker, crash).await;
             }
         }
+        let after = if has_lost_power { After::Power(died) } else { After::Kill };
         let broker = match self.start().await {
             Ok(broker) => broker,
             Err(error) => {
@@ -209,10 +208,13 @@ impl World {
         Some(broker)
     }
 
-    /// Reads all journals that stay, and compares.
+    /// Reads all journals that stay or are there, and compares.
     pub async fn audit(&self, journals: &dyn Journals, after: After) {
-        for name in crate::plan::journals() {
+        for name in crate::plan::journals().chain(self.model().coming()) {
             match timeout(LIVELY, read_all(journals, &name)).await {
+                Ok(Err(Error::NotFound(_))) if self.model().may_be_gone(&name) => {
+                    self.model().gone(&name);
+                }
                 Ok(Ok(found)) => self.model().audit(&name, &found, after),
                 Ok(Err(error)) => self.model().complain(format_args!("{name}: {error}")),
                 Err(_) => self.model().complain(format_args!("{name} can't be read in time")),

@@ -7,7 +7,7 @@ use client::{Append, Appended, Durability, Error, Writer};
 use protocol::{Journal, LabelSet, Selector};
 
 /// How an append ended.
-enum Fate {
+pub enum Fate {
     Done,
     /// It did not happen, and does not any more.
     Refused,
@@ -67,14 +67,25 @@ pub async fn count(actor: Actor, journal: Journal) {
 
 fn begin(actor: &Actor, journal: &Journal, writer: Writer, condition: Condition) -> Tried {
     let chance = &actor.chance;
-    let durability = match chance.below(actor.world.plan().disk_share) {
-        0 => Durability::Disk,
-        _ => Durability::Memory,
-    };
     let len = match chance.below(20) {
         0..=13 => 20 + chance.below(200),
         14..=18 => 500 + chance.below(2_500),
         _ => 4_000 + chance.below(5_000),
+    };
+    begin_of(actor, journal, len, writer, condition)
+}
+
+/// Notes an append of so many bytes that is about to be tried.
+pub fn begin_of(
+    actor: &Actor,
+    journal: &Journal,
+    len: u64,
+    writer: Writer,
+    condition: Condition,
+) -> Tried {
+    let durability = match actor.chance.below(actor.world.plan().disk_share) {
+        0 => Durability::Disk,
+        _ => Durability::Memory,
     };
     let len = usize::try_from(len).expect("a small number");
     actor.world.model().begin(journal, len, Some(writer), durability, condition)
@@ -82,7 +93,7 @@ fn begin(actor: &Actor, journal: &Journal, writer: Writer, condition: Condition)
 
 /// Asks until the append is decided, or for a while: then another one comes, and nobody knows what
 /// became of this one.
-async fn persist(actor: &Actor, tried: &Tried) -> Fate {
+pub async fn persist(actor: &Actor, tried: &Tried) -> Fate {
     let tries = if actor.chance.one_in(6) { 1 } else { 40 };
     for _ in 0..tries {
         match append(actor, tried).await {

@@ -5,7 +5,9 @@ mod appending;
 mod coming;
 mod mounted;
 mod parting;
+mod pushing;
 mod reading;
+mod watching;
 
 use crate::chance::Chance;
 use crate::plan::{JOURNALS, REGISTERED, journal};
@@ -14,10 +16,12 @@ use appending::{count, write, write_at};
 use client::{Error, Journals};
 use coming::come_and_go;
 use parting::append_in_parts;
+use pushing::push;
 use reading::{follow, look};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+use watching::watch;
 
 /// What every actor has.
 #[derive(Clone)]
@@ -72,7 +76,7 @@ fn begin<F>(actors: &mut JoinSet<()>, actor: Actor, work: impl FnOnce(Actor) -> 
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    if actor.chance.one_in(2) {
+    if actor.chance.one_in(actor.world.plan().actor_share) {
         actors.spawn(work(actor));
     }
 }
@@ -95,9 +99,15 @@ pub fn remote(world: &World, actors: &mut JoinSet<()>) {
         let journals: Arc<dyn Journals> = world.remote();
         Actor::new(world, &journals, name.to_owned())
     };
+    // Those who read what is stored from the store itself.
+    let direct = |name: &str| {
+        let journals: Arc<dyn Journals> = Arc::new(world.remote_with_files());
+        Actor::new(world, &journals, name.to_owned())
+    };
     for name in JOURNALS {
         begin(actors, new(&format!("writer-{name}")), |actor| write(actor, journal(name)));
         begin(actors, new(&format!("follower-{name}")), |actor| follow(actor, journal(name)));
+        begin(actors, direct(&format!("direct-{name}")), |actor| follow(actor, journal(name)));
         begin(actors, new(&format!("reader-{name}")), |actor| look(actor, journal(name)));
         begin(actors, new(&format!("at-{name}")), |actor| write_at(actor, journal(name)));
         let parts = new(&format!("parts-{name}"));
@@ -106,5 +116,8 @@ pub fn remote(world: &World, actors: &mut JoinSet<()>) {
     begin(actors, new("counter-0"), |actor| count(actor, journal(REGISTERED)));
     begin(actors, new("counter-1"), |actor| count(actor, journal(REGISTERED)));
     begin(actors, new("creator"), come_and_go);
+    begin(actors, new("watcher"), watch);
+    begin(actors, new("pusher-0"), |actor| push(actor, world.remote()));
+    begin(actors, new("pusher-1"), |actor| push(actor, world.remote()));
     begin(actors, new("mount"), |actor| mounted::far(actor, journal(JOURNALS[0])));
 }

@@ -6,6 +6,7 @@
 
 mod coming;
 mod history;
+mod kept;
 
 use crate::trace::Trace;
 use bytes::Bytes;
@@ -16,6 +17,8 @@ use std::fmt::Arguments;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
+
+use kept::Kept;
 
 pub use history::Found;
 
@@ -56,6 +59,8 @@ pub struct Tried {
     pub writer: Option<Writer>,
     pub durability: Durability,
     pub condition: Condition,
+    /// Of a line that comes in pieces: where they end. It may end there for good.
+    pieces: Vec<usize>,
     /// The highest head that anybody was told before it was tried.
     floor: Offset,
 }
@@ -98,6 +103,18 @@ struct Attempt {
     is_refused: bool,
 }
 
+impl Attempt {
+    /// How much of it bytes begin with: all, or the pieces of a line that did not end.
+    fn len_at(&self, bytes: &[u8]) -> Option<usize> {
+        let content = self.tried.content();
+        if bytes.starts_with(&content) {
+            return Some(content.len());
+        }
+        let mut pieces = self.tried.pieces.iter().rev().filter(|_| !self.is_acknowledged);
+        pieces.find(|len| bytes.starts_with(&content[..**len])).copied()
+    }
+}
+
 /// What is known of one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
@@ -127,6 +144,7 @@ struct Book {
     life: Option<Life>,
     /// Somebody asked for its end.
     may_be_gone: bool,
+    kept: Kept,
 }
 
 #[derive(Debug, Default)]
@@ -197,11 +215,27 @@ impl Model {
         let tag = state.next_tag;
         let book = state.books.entry(journal.clone()).or_default();
         let (journal, floor) = (journal.clone(), book.head);
-        let tried =
-            Tried { tag, len: len.max(LEN_MIN), journal, writer, durability, condition, floor };
+        let (len, pieces) = (len.max(LEN_MIN), Vec::new());
+        let tried = Tried { tag, len, journal, writer, durability, condition, pieces, floor };
         let (attempt, span) = (tried.clone(), None);
         let attempt = Attempt { tried: attempt, span, is_acknowledged: false, is_refused: false };
         book.attempts.insert(tag, attempt);
+        tried
+    }
+
+    /// Notes a line that is about to be written in pieces, which end there.
+    pub fn begin_line(
+        &self,
+        journal: &Journal,
+        len: usize,
+        durability: Durability,
+        pieces: Vec<usize>,
+    ) -> Tried {
+        let tried = self.begin(journal, len, None, durability, Condition::None);
+        self.with(journal, |book| {
+            book.attempts.get_mut(&tried.tag).expect("just begun").tried.pieces = pieces;
+            Ok(())
+        });
         tried
     }
 
@@ -340,6 +374,7 @@ impl Book {
             Some(_) | None => {}
         }
         attempt.is_acknowledged = true;
+        self.kept.note(span.end());
         if span.begin() < *floor {
             return Err(format!("append {tag} is at {span}, below the head {floor} told before"));
         }

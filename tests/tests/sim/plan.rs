@@ -22,8 +22,19 @@ pub fn journals() -> impl Iterator<Item = Journal> {
     JOURNALS.into_iter().chain([REGISTERED]).map(journal)
 }
 
-/// The longest life.
-pub const LIFE_MAX: Duration = Duration::from_secs(6);
+/// The journal that does not keep everything, where the seed has retention.
+pub const RETAINED: &str = "s/three";
+
+/// The longest life, and that of a slow world, in which retention has its time.
+const LIFE_MAX: Duration = Duration::from_secs(6);
+const SLOW_LIFE_MAX: Duration = Duration::from_secs(100);
+
+/// What a journal keeps: so many bytes, or what is so young.
+#[derive(Debug, Clone, Copy)]
+pub struct Retention {
+    pub bytes: Option<u64>,
+    pub age: Option<Duration>,
+}
 
 /// How one life of the broker ends.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +97,10 @@ pub struct Plan {
     pub breaks_in: u64,
     /// Whether some appends are of many messages.
     pub has_bulk: bool,
+    /// One actor in so many is there.
+    pub actor_share: u64,
+    pub life_max: Duration,
+    pub retention: Option<Retention>,
     pub ends: Vec<End>,
     /// Whether the last phase begins with a stop that is clean.
     pub is_stopped_cleanly: bool,
@@ -94,17 +109,23 @@ pub struct Plan {
 impl Plan {
     pub fn new(seed: u64) -> Self {
         let chance = Chance::new(seed, "plan");
-        let ends = (0..1 + chance.below(3)).map(|_| End::new(&chance)).collect();
+        let is_slow = chance.one_in(8);
+        let life_max = if is_slow { SLOW_LIFE_MAX } else { LIFE_MAX };
+        let ends = (0..1 + chance.below(3)).map(|_| End::new(&chance, life_max)).collect();
+        let pace = if is_slow { 15 } else { 1 };
         Plan {
             seed,
+            life_max,
+            retention: is_slow.then(|| Retention::new(&chance)),
+            actor_share: chance.pick(&[2, 2, 4]),
             segment_len: chance.pick(&[32 << 10, 64 << 10]),
             inline_max: chance.pick(&[100, 2_000, 64 << 10]),
             local_budget: chance.pick(&[None, Some(100_000), Some(60_000)]),
             fragment_len: chance.pick(&[3_000, 12_000]),
             codec: chance.pick(&[Codec::None, Codec::Zstandard, Codec::Gzip]),
             disk_share: chance.pick(&[2, 2, 40]),
-            rest: chance.pick(&[60, 400, 1_500]),
-            fault_pause: chance.pick(&[200, 800, 3_000]),
+            rest: chance.pick(&[60, 400, 1_500]) * pace,
+            fault_pause: chance.pick(&[200, 800, 3_000]) * pace,
             has_disk_faults: chance.one_in(2),
             has_full_disk: chance.one_in(3),
             has_store_faults: chance.one_in(2),
@@ -118,11 +139,23 @@ impl Plan {
     }
 }
 
-impl End {
+impl Retention {
     fn new(chance: &Chance) -> Self {
+        let (bytes, age) = (20_000, Duration::from_secs(20));
+        match chance.below(3) {
+            0 => Retention { bytes: Some(bytes), age: None },
+            1 => Retention { bytes: None, age: Some(age) },
+            _ => Retention { bytes: Some(bytes), age: Some(age) },
+        }
+    }
+}
+
+impl End {
+    fn new(chance: &Chance, life_max: Duration) -> Self {
         let crash = crash(chance);
         let when = match chance.below(4) {
-            0 => When::After(chance.millis(50..4_000)),
+            0 => When::After(chance.millis(50..4_000) * if life_max > LIFE_MAX { 25 } else { 1 }),
+            1 if life_max > LIFE_MAX => When::Operation(chance.below(20_000)),
             1 => When::Operation(chance.below(2_000)),
             _ => {
                 let (operation, part, about) = chance.pick(&STEPS);

@@ -3,7 +3,7 @@
 use crate::actors;
 use crate::disk::Fate;
 use crate::model::After;
-use crate::plan::{LIFE_MAX, Plan, When, journals};
+use crate::plan::{Plan, When, journals};
 use crate::trace::{Told, Trace};
 use crate::weather;
 use crate::world::{LIVELY, World, patiently};
@@ -78,13 +78,13 @@ async fn live(world: &World) {
                 let disk = world.disk();
                 disk.inner().stop_at(disk.inner().operations() + number);
                 // A life with little to do ends all the same.
-                let _ = timeout(LIFE_MAX, disk.died()).await;
+                let _ = timeout(world.plan().life_max, disk.died()).await;
             }
             When::After(time) => sleep(time).await,
             When::At(aim) => {
                 let disk = world.disk();
                 disk.aim(aim, Fate::Stop);
-                let _ = timeout(LIFE_MAX, disk.died()).await;
+                let _ = timeout(world.plan().life_max, disk.died()).await;
             }
         }
         world.crash(broker, end.crash).await;

@@ -2,11 +2,11 @@
 //! one over a network may. Each request is a line of the trace.
 
 use crate::chance::Chance;
+use crate::disk::SimDisk;
 use crate::trace::Trace;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use index::disk::ForgetfulDisk;
 use index::file_store::FileStore;
 use index::store::Store;
 use index::store::faulty::{FaultyStore, Manner};
@@ -33,6 +33,8 @@ pub struct SimStore {
     inner: FaultyStore,
     trace: Trace,
     chance: Chance,
+    /// What it is made of, for clients who read it themselves.
+    files: SimDisk,
     put: Arc<Mutex<BTreeMap<Key, Instant>>>,
     lists_stale: Arc<AtomicBool>,
     /// Whether the process that uses it is alive: what a dead one asks is not heard.
@@ -41,10 +43,12 @@ pub struct SimStore {
 
 impl SimStore {
     pub fn new(trace: &Trace, seed: u64) -> Self {
-        // Its own disk never fails: it is somebody else's.
-        let files = FileStore::new(Arc::new(ForgetfulDisk::new()), "");
+        // To the broker its own disk never fails: it is somebody else's.
+        let files = SimDisk::new("files", trace);
+        let store = FileStore::new(Arc::new(files.inner().clone()), "");
         SimStore {
-            inner: FaultyStore::new(Arc::new(files)),
+            inner: FaultyStore::new(Arc::new(store)),
+            files,
             trace: trace.clone(),
             chance: Chance::new(seed, "store"),
             put: Arc::default(),
@@ -62,6 +66,10 @@ impl SimStore {
 
     pub fn store(&self) -> Store {
         Store::over(URL, Arc::new(self.clone())).expect("a valid URL")
+    }
+
+    pub fn files(&self) -> &SimDisk {
+        &self.files
     }
 
     pub fn behave(&self, manner: Manner, delay: Duration, lists_stale: bool) {

@@ -51,6 +51,9 @@ fn fault(world: &World, chance: &Chance) {
             let manner = [Manner::Works, Manner::Down, Manner::LosesReplies(1 + lost)];
             let delay = [Duration::ZERO, Duration::from_millis(300), Duration::from_secs(4)];
             world.store().behave(chance.pick(&manner), chance.pick(&delay), chance.one_in(2));
+            // Who reads the store itself finds it failing, too.
+            let aim = Aim { operation: "read", part: Part::Any, nth: chance.below(4) };
+            world.store().files().aim(aim, Fate::Fail { errno: EIO, times: 1 });
         }
         3 if plan.has_network_faults => match chance.one_in(2) {
             true => world.network().set_rough(chance.one_in(2).then_some(plan.breaks_in)),

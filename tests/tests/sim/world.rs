@@ -5,7 +5,7 @@ use crate::chance::Chance;
 use crate::disk::SimDisk;
 use crate::model::{After, Found, Model};
 use crate::network::Network;
-use crate::plan::{Plan, journals};
+use crate::plan::{Plan, RETAINED, journals};
 use crate::store::SimStore;
 use crate::trace::Trace;
 use broker::server::{Handed, Settings};
@@ -123,14 +123,24 @@ impl World {
             self.store().behave(Manner::Works, Duration::ZERO, false);
             self.network().set_rough(None);
             self.disk().heal();
+            self.store().files().heal();
         }
     }
 
     /// A client of the broker over the network.
     pub fn remote(&self) -> Arc<Remote> {
+        Arc::new(self.connect())
+    }
+
+    /// One that reads what is stored from the store itself.
+    pub fn remote_with_files(&self) -> Remote {
+        self.connect().with_files(Arc::new(self.store().files().clone()))
+    }
+
+    fn connect(&self) -> Remote {
         let connect = Connect::new("http://broker:80").expect("a valid URL");
         let connect = connect.with_dial(Arc::new(self.network().clone()));
-        Arc::new(Remote::connect(&connect).expect("it needs no files"))
+        Remote::connect(&connect).expect("it needs no files")
     }
 
     fn config(&self) -> Config {
@@ -161,6 +171,14 @@ impl World {
             spec.fragment.codec = self.plan().codec;
             spec.fragment.length = self.plan().fragment_len;
             spec.fragment.refresh_interval = Duration::from_secs(5);
+            if let Some(retention) = self.plan().retention.filter(|_| name.as_str() == RETAINED) {
+                self.model().retain(&name, retention);
+                spec.fragment.retention = retention.age.unwrap_or_default();
+                if let Some(bytes) = retention.bytes {
+                    let labels = spec.labels.with("courant/retain-bytes", &bytes.to_string());
+                    spec.labels = labels.expect("a valid label");
+                }
+            }
             broker.apply(vec![Change::Upsert { spec, expect: Expect::Any }]).await?;
         }
         Ok(())
@@ -239,6 +257,11 @@ pub async fn read_all(journals: &dyn Journals, name: &Journal) -> Result<Found, 
                 }
                 found.runs.last_mut().expect("just begun").1.extend_from_slice(&bytes);
                 offset = offset.plus(bytes.len() as u64);
+            }
+            Err(Error::Trimmed { span, .. }) if found.runs.is_empty() && span.begin() == offset => {
+                found.first = span.end();
+                found.lost.clear();
+                offset = span.end();
             }
             Err(Error::Lost { span, .. }) => {
                 found.lost.push(span);

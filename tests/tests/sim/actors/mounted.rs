@@ -1,6 +1,8 @@
 //! Programs on a mount: calls on `fs` as a kernel makes them, over the broker of the same process,
 //! or over the network with a cache of mirrors.
 
+mod lined;
+
 use super::Actor;
 use crate::disk::SimDisk;
 use crate::model::{Condition, Tried};
@@ -54,7 +56,8 @@ pub async fn far(actor: Actor, journal: Journal) {
 }
 
 fn mount(actor: &Actor, journals: Arc<dyn Journals>, disk: &SimDisk) -> Option<Arc<Filesystem>> {
-    let options = Options::new(actor.chance.id(), actor.world.trace().clock().now());
+    let mut options = Options::new(actor.chance.id(), actor.world.trace().clock().now());
+    options.asynchronous = actor.chance.one_in(4);
     let staging = match Staging::open(Arc::new(disk.clone()), STAGED_MAX) {
         Ok(staging) => staging,
         Err(error) => {
@@ -75,7 +78,8 @@ async fn use_files(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal, most:
         if actor.is_ending() {
             return;
         }
-        let done = match actor.chance.below(8) {
+        let done = match actor.chance.below(10) {
+            8 | 9 => lined::write_line(actor, fs, journal).await,
             0..=2 => append(actor, fs, journal).await,
             3 => write_at_end(actor, fs, journal).await,
             4 => write_whole(actor, fs, journal).await,
@@ -124,7 +128,7 @@ fn begin(actor: &Actor, journal: &Journal, durability: Durability, condition: Co
     tried
 }
 
-/// A write is one append, whole.
+/// A write is one append, whole; one that is only queued is none yet.
 async fn write(
     actor: &Actor,
     fs: &Arc<Filesystem>,
@@ -137,7 +141,24 @@ async fn write(
         let tag = tried.tag;
         actor.world.model().complain(format_args!("write {tag} of {len} is answered {written}"));
     }
-    actor.world.model().written(tried);
+    if !fs.options().asynchronous || tried.durability == Durability::Disk {
+        actor.world.model().written(tried);
+    }
+    Ok(())
+}
+
+/// close(2) tells what became of queued writes: all of them are there, or it fails.
+async fn flush(
+    actor: &Actor,
+    fs: &Arc<Filesystem>,
+    handle: HandleId,
+    queued: &[Tried],
+) -> Result<(), Error> {
+    if !fs.options().asynchronous {
+        return Ok(());
+    }
+    fs.flush(handle).await?;
+    queued.iter().for_each(|tried| actor.world.model().written(tried));
     Ok(())
 }
 
@@ -148,12 +169,15 @@ async fn append(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal) -> Resul
     flags.set(OFlags::DSYNC, is_synced);
     let durability = if is_synced { Durability::Disk } else { Durability::Memory };
     let handle = open(fs, journal.as_str(), flags).await?;
+    let mut all = Vec::new();
     for _ in 0..1 + actor.chance.below(3) {
         let tried = begin(actor, journal, durability, Condition::None);
         let content = tried.content();
         let at = WriteAt { handle, offset: 0, content: &content, flags };
         write(actor, fs, &tried, at).await?;
+        all.push(tried);
     }
+    flush(actor, fs, handle, &all).await?;
     if actor.chance.one_in(3) {
         let floor = actor.world.model().floor(journal);
         fs.fsync(handle).await?;
@@ -171,7 +195,11 @@ async fn write_at_end(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal) ->
     let end = Offset::ZERO.plus(offset);
     let tried = begin(actor, journal, Durability::Memory, Condition::At(end));
     let content = tried.content();
-    let done = write(actor, fs, &tried, WriteAt { handle, offset, content: &content, flags }).await;
+    let at = WriteAt { handle, offset, content: &content, flags };
+    let done = match write(actor, fs, &tried, at).await {
+        Ok(()) => flush(actor, fs, handle, std::slice::from_ref(&tried)).await,
+        failed => failed,
+    };
     close(fs, handle);
     match done {
         // Somebody else was faster.

@@ -57,6 +57,11 @@ async fn read(actor: &Actor, journal: &Journal, offset: Offset) -> Offset {
             model.saw_lost(journal, offset);
             span.end()
         }
+        Err(Error::Trimmed { span, .. }) => {
+            actor.note(format_args!("trimmed {journal} {span}"));
+            model.saw_trimmed(journal, span.end());
+            span.end()
+        }
         Err(error) => {
             actor.note(format_args!("read {journal} {offset}: {error}"));
             actor.check(&error);

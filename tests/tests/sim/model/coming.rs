@@ -3,6 +3,7 @@
 
 use super::{Book, Model};
 use protocol::{Journal, Life};
+use std::collections::BTreeSet;
 
 impl Model {
     /// A creation was answered, or found the journal there.
@@ -35,6 +36,13 @@ impl Model {
 
     pub fn may_be_gone(&self, name: &Journal) -> bool {
         self.with(name, |book| Ok(book.may_be_gone))
+    }
+
+    /// Journals and lives that are there, and whose end nobody asked for.
+    pub fn lives(&self) -> BTreeSet<(Journal, Life)> {
+        let state = self.state();
+        let stays = state.books.iter().filter(|(_, book)| !book.may_be_gone);
+        stays.filter_map(|(name, book)| Some((name.clone(), book.life?))).collect()
     }
 
     /// Those whose creation was answered, and the end not.

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 /// A journal, whole: its readable bytes in runs, and what is lost between them.
 #[derive(Debug, Default)]
 pub struct Found {
+    /// Below, everything is trimmed.
+    pub first: Offset,
     pub head: Offset,
     pub runs: Vec<(Offset, Vec<u8>)>,
     pub lost: Vec<Span>,
@@ -16,7 +18,13 @@ pub struct Found {
 }
 
 /// Appends by the offset at which they lie.
-type Places = BTreeMap<Offset, u64>;
+type Places = BTreeMap<Offset, Place>;
+
+/// An append, and how much of it there is.
+pub(super) struct Place {
+    tag: u64,
+    len: usize,
+}
 
 impl Book {
     pub(super) fn audit(
@@ -32,6 +40,7 @@ impl Book {
             After::Power(at) => self.settled_at(at, disturbed),
             After::Calm | After::Kill => Offset::ZERO,
         };
+        self.keep(found)?;
         for lost in &found.lost {
             self.lose(*lost, after, settled)?;
         }
@@ -39,7 +48,7 @@ impl Book {
             self.saw(Offset::ZERO, *begin, run)?;
         }
         let places = self.cut(found)?;
-        self.audit_promises(&places, &found.lost)?;
+        self.audit_promises(&places, found)?;
         self.audit_registers(&places, value_of(&found.registers))?;
         self.go_on(&places, found, after);
         Ok(())
@@ -105,32 +114,34 @@ impl Book {
                     return Err(format!("no append begins at {offset}: {there:?}"));
                 };
                 let tag = attempt.tried.tag;
-                let content = attempt.tried.content();
-                if !run[at..].starts_with(&content) {
+                let Some(len) = attempt.len_at(&run[at..]) else {
                     return Err(format!("append {tag} is torn at {offset}"));
-                }
+                };
                 if attempt.is_refused {
                     return Err(format!("append {tag} was refused, and is there at {offset}"));
                 }
                 if !once.insert(tag) {
                     return Err(format!("append {tag} is there twice, again at {offset}"));
                 }
-                places.insert(offset, tag);
-                at += content.len();
+                places.insert(offset, Place { tag, len });
+                at += len;
             }
         }
         Ok(places)
     }
 
     /// What was acknowledged is there, or lost.
-    fn audit_promises(&self, places: &Places, lost: &[Span]) -> Result<(), String> {
-        let there: BTreeMap<u64, Offset> = places.iter().map(|(at, tag)| (*tag, *at)).collect();
+    fn audit_promises(&self, places: &Places, found: &Found) -> Result<(), String> {
+        let (lost, first) = (&found.lost, found.first);
+        let there: BTreeMap<u64, Offset> =
+            places.iter().map(|(at, place)| (place.tag, *at)).collect();
         for (tag, attempt) in &self.attempts {
             let at = there.get(tag).copied();
             match (attempt.span, at) {
                 (Some(span), Some(at)) if span.begin() != at => {
                     return Err(format!("append {tag} was at {span}, and is at {at}"));
                 }
+                (Some(span), None) if span.end() <= first => {}
                 (Some(span), None) if !lost.iter().any(|lost| lost.covers(span)) => {
                     return Err(format!("append {tag} at {span} is gone, and not named as lost"));
                 }
@@ -151,7 +162,7 @@ impl Book {
     fn audit_registers(&mut self, places: &Places, now: Option<u64>) -> Result<(), String> {
         let mut values: Vec<(Offset, Option<u64>)> = vec![(Offset::ZERO, None)];
         let mut value = None;
-        for (at, tag) in places {
+        for (at, Place { tag, .. }) in places {
             let condition = self.attempts[tag].tried.condition;
             match condition {
                 Condition::Register(expected) if value.is_some_and(|value| value != expected) => {
@@ -168,7 +179,7 @@ impl Book {
             return Err(format!("the register is {now:?}, and the appends leave {value:?}"));
         }
         // A power cut may have taken what set it.
-        let there: BTreeSet<&u64> = places.values().collect();
+        let there: BTreeSet<u64> = places.values().map(|place| place.tag).collect();
         let gone = self.attempts.iter().filter(|(tag, _)| !there.contains(tag));
         let gone: BTreeSet<u64> = gone.filter_map(|(_, a)| a.tried.condition.sets()).collect();
         for (floor, seen) in std::mem::take(&mut self.mismatches) {
@@ -193,9 +204,9 @@ impl Book {
             attempt.span = None;
             attempt.is_acknowledged = false;
         }
-        for (at, tag) in places {
+        for (at, Place { tag, len }) in places {
             let attempt = self.attempts.get_mut(tag).expect("it was cut");
-            attempt.span = Some(Span::at(*at, attempt.tried.len as u64));
+            attempt.span = Some(Span::at(*at, *len as u64));
         }
     }
 }

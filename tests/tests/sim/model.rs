@@ -61,6 +61,7 @@ pub struct Tried {
     pub condition: Condition,
     /// Of a line that comes in pieces: where they end. It may end there for good.
     pieces: Vec<usize>,
+    begun: Instant,
     /// The highest head that anybody was told before it was tried.
     floor: Offset,
 }
@@ -215,8 +216,9 @@ impl Model {
         let tag = state.next_tag;
         let book = state.books.entry(journal.clone()).or_default();
         let (journal, floor) = (journal.clone(), book.head);
-        let (len, pieces) = (len.max(LEN_MIN), Vec::new());
-        let tried = Tried { tag, len, journal, writer, durability, condition, pieces, floor };
+        let (len, pieces, begun) = (len.max(LEN_MIN), Vec::new(), Instant::now());
+        let tried =
+            Tried { tag, len, journal, writer, durability, condition, pieces, begun, floor };
         let (attempt, span) = (tried.clone(), None);
         let attempt = Attempt { tried: attempt, span, is_acknowledged: false, is_refused: false };
         book.attempts.insert(tag, attempt);
@@ -374,7 +376,7 @@ impl Book {
             Some(_) | None => {}
         }
         attempt.is_acknowledged = true;
-        self.kept.note(span.end());
+        self.kept.note(tried.begun, span.begin());
         if span.begin() < *floor {
             return Err(format!("append {tag} is at {span}, below the head {floor} told before"));
         }

@@ -27,7 +27,7 @@ pub const RETAINED: &str = "s/three";
 
 /// The longest life, and that of a slow world, in which retention has its time.
 const LIFE_MAX: Duration = Duration::from_secs(6);
-const SLOW_LIFE_MAX: Duration = Duration::from_secs(100);
+const SLOW_LIFE_MAX: Duration = Duration::from_secs(75);
 
 /// What a journal keeps: so many bytes, or what is so young.
 #[derive(Debug, Clone, Copy)]
@@ -117,14 +117,17 @@ impl Plan {
             seed,
             life_max,
             retention: is_slow.then(|| Retention::new(&chance)),
-            actor_share: chance.pick(&[2, 2, 4]),
+            actor_share: chance.pick(&[2, 3, 4]),
             segment_len: chance.pick(&[32 << 10, 64 << 10]),
             inline_max: chance.pick(&[100, 2_000, 64 << 10]),
             local_budget: chance.pick(&[None, Some(100_000), Some(60_000)]),
-            fragment_len: chance.pick(&[3_000, 12_000]),
+            fragment_len: if is_slow { 3_000 } else { chance.pick(&[3_000, 12_000]) },
             codec: chance.pick(&[Codec::None, Codec::Zstandard, Codec::Gzip]),
             disk_share: chance.pick(&[2, 2, 40]),
-            rest: chance.pick(&[60, 400, 1_500]) * pace,
+            rest: match is_slow {
+                true => chance.pick(&[4_000, 12_000]),
+                false => chance.pick(&[60, 400, 1_500]),
+            },
             fault_pause: chance.pick(&[200, 800, 3_000]) * pace,
             has_disk_faults: chance.one_in(2),
             has_full_disk: chance.one_in(3),
@@ -141,7 +144,7 @@ impl Plan {
 
 impl Retention {
     fn new(chance: &Chance) -> Self {
-        let (bytes, age) = (20_000, Duration::from_secs(20));
+        let (bytes, age) = (10_000, Duration::from_secs(20));
         match chance.below(3) {
             0 => Retention { bytes: Some(bytes), age: None },
             1 => Retention { bytes: None, age: Some(age) },

@@ -90,6 +90,27 @@ impl SimStore {
         done
     }
 
+    /// Gives an object the time of its put: the files below have none.
+    fn date(&self, meta: &mut ObjectMeta) {
+        if let Some(at) = self.put_at(&meta.location) {
+            let since = at.elapsed();
+            let now = self.trace.clock().now();
+            meta.last_modified = now.checked_sub(since).expect("a time of day").into();
+        }
+    }
+
+    fn is_young(&self, meta: &ObjectMeta) -> bool {
+        self.put_at(&meta.location).is_some_and(|at| at.elapsed() <= STALE)
+    }
+
+    fn put_at(&self, key: &Key) -> Option<Instant> {
+        self.put.lock().expect("no holder panics").get(key).copied()
+    }
+
+    fn note_put(&self, key: &Key) {
+        self.put.lock().expect("no holder panics").insert(key.clone(), Instant::now());
+    }
+
     fn hear(&self) -> Result<()> {
         if self.is_alive.load(Ordering::Relaxed) { Ok(()) } else { Err(dead()) }
     }
@@ -102,13 +123,13 @@ impl SimStore {
     ) -> BoxStream<'static, Result<ObjectMeta>> {
         let is_stale = self.lists_stale.load(Ordering::Relaxed) && self.chance.one_in(2);
         self.trace.line(format_args!("store list {of} stale {is_stale}"));
-        let put = self.put.clone();
-        let is_old = move |key: &Key| {
-            let put = put.lock().expect("no holder panics");
-            !is_stale || put.get(key).is_none_or(|at| at.elapsed() > STALE)
-        };
-        let kept = listing.filter(move |found| {
-            std::future::ready(found.as_ref().map_or(true, |meta| is_old(&meta.location)))
+        let store = self.clone();
+        let kept = listing.filter_map(move |mut found| {
+            if let Ok(meta) = &mut found {
+                store.date(meta);
+            }
+            let is_missing = is_stale && found.as_ref().is_ok_and(|meta| store.is_young(meta));
+            std::future::ready((!is_missing).then_some(found))
         });
         kept.boxed()
     }
@@ -129,7 +150,7 @@ impl ObjectStore for SimStore {
     async fn put_opts(&self, key: &Key, body: PutPayload, how: PutOptions) -> Result<PutResult> {
         self.hear()?;
         let done = self.inner.put_opts(key, body, how).await;
-        self.put.lock().expect("no holder panics").insert(key.clone(), Instant::now());
+        self.note_put(key);
         self.note("put", key, done)
     }
 
@@ -140,12 +161,14 @@ impl ObjectStore for SimStore {
     ) -> Result<Box<dyn MultipartUpload>> {
         self.hear()?;
         let done = self.inner.put_multipart_opts(key, how).await;
+        self.note_put(key);
         self.note("put in parts", key, done)
     }
 
     async fn get_opts(&self, key: &Key, how: GetOptions) -> Result<GetResult> {
         self.hear()?;
-        let done = self.inner.get_opts(key, how).await;
+        let mut done = self.inner.get_opts(key, how).await;
+        done.iter_mut().for_each(|got| self.date(&mut got.meta));
         self.note("get", key, done)
     }
 

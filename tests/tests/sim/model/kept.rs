@@ -3,28 +3,27 @@
 use super::{Book, Found, Model};
 use crate::plan::Retention;
 use protocol::{Journal, Offset};
-use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Stored fragments have times of whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a journal keeps, and since when its bytes are there.
+/// What a journal keeps, and how old its bytes are.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     retention: Option<Retention>,
-    /// When appends were answered, and their ends.
-    answered: VecDeque<(Instant, Offset)>,
+    /// When appends were begun that were answered, and where they lie.
+    answered: Vec<(Instant, Offset)>,
     /// Below, bytes were told as trimmed.
     first: Offset,
 }
 
 impl Kept {
-    /// An append that ends there was answered.
-    pub fn note(&mut self, end: Offset) {
+    /// An append was answered to begin there.
+    pub fn note(&mut self, begun: Instant, begin: Offset) {
         if self.retention.is_some() {
-            self.answered.push_back((Instant::now(), end));
+            self.answered.push((begun, begin));
         }
     }
 
@@ -32,9 +31,11 @@ impl Kept {
     fn below(&self, head: Offset) -> Offset {
         let Some(Retention { bytes, age }) = self.retention else { return Offset::ZERO };
         let far = bytes.map(|bytes| Offset::ZERO.plus(head.as_u64().saturating_sub(bytes)));
-        let old = age.and_then(|age| {
-            let is_old = |(at, _): &&(Instant, Offset)| at.elapsed() + SECOND > age;
-            self.answered.iter().filter(is_old).map(|(_, end)| *end).max()
+        // What was stored is not older than the append that it is of.
+        let old = age.map(|age| {
+            let is_young = |(begun, _): &&(Instant, Offset)| begun.elapsed() + SECOND < age;
+            let young = self.answered.iter().filter(is_young);
+            young.map(|(_, begin)| *begin).min().unwrap_or(head)
         });
         far.max(old).unwrap_or_default()
     }

@@ -47,6 +47,11 @@ impl SimDisk {
         self.aims.last_failure()
     }
 
+    /// Waits until an operation failed as it was told to.
+    pub async fn failed(&self) {
+        self.aims.failed().await;
+    }
+
     /// No failure is to come any more, and there is room.
     pub fn heal(&self) {
         self.aims.clear();

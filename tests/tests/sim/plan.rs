@@ -29,6 +29,10 @@ pub const RETAINED: &str = "s/three";
 const LIFE_MAX: Duration = Duration::from_secs(6);
 const SLOW_LIFE_MAX: Duration = Duration::from_secs(75);
 
+/// What is synced, and how often in a life, about.
+const SYNCED: [(Part, u64); 4] =
+    [(Part::KeySpace, 3), (Part::KeySpace, 12), (Part::Log, 30), (Part::Mirror, 12)];
+
 /// What a journal keeps: so many bytes, or what is so young.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
@@ -53,6 +57,9 @@ pub enum When {
     After(Duration),
     /// At a step of its work that matters.
     At(Aim),
+    /// Soon after a sync of that part failed, as where somebody starts a broker anew that
+    /// complains of its disk.
+    Failing(Aim),
 }
 
 /// Steps of a broker's work between which a power cut finds things half done: operations, by the
@@ -92,6 +99,8 @@ pub struct Plan {
     pub has_read_faults: bool,
     pub has_full_disk: bool,
     pub has_store_faults: bool,
+    /// The store is one of files on the broker's own disk.
+    pub has_own_store: bool,
     pub has_network_faults: bool,
     /// While the network is rough, one piece in so many breaks its connection.
     pub breaks_in: u64,
@@ -113,9 +122,12 @@ impl Plan {
         let life_max = if is_slow { SLOW_LIFE_MAX } else { LIFE_MAX };
         let ends = (0..1 + chance.below(3)).map(|_| End::new(&chance, life_max)).collect();
         let pace = if is_slow { 15 } else { 1 };
+        // Files of these disks have no times: what is too old can't be told.
+        let has_own_store = !is_slow && chance.one_in(4);
         Plan {
             seed,
             life_max,
+            has_own_store,
             retention: is_slow.then(|| Retention::new(&chance)),
             actor_share: chance.pick(&[2, 3, 4]),
             segment_len: chance.pick(&[32 << 10, 64 << 10]),
@@ -156,10 +168,14 @@ impl Retention {
 impl End {
     fn new(chance: &Chance, life_max: Duration) -> Self {
         let crash = crash(chance);
-        let when = match chance.below(4) {
+        let when = match chance.below(5) {
             0 => When::After(chance.millis(50..4_000) * if life_max > LIFE_MAX { 25 } else { 1 }),
             1 if life_max > LIFE_MAX => When::Operation(chance.below(20_000)),
             1 => When::Operation(chance.below(2_000)),
+            2 => {
+                let (part, about) = chance.pick(&SYNCED);
+                When::Failing(Aim { operation: "sync", part, nth: chance.below(about) })
+            }
             _ => {
                 let (operation, part, about) = chance.pick(&STEPS);
                 When::At(Aim { operation, part, nth: chance.below(about) })
@@ -169,7 +185,15 @@ impl End {
         let within = chance.pick(&[80, 400]);
         let recovery_stops_at =
             chance.one_in(2).then(|| (chance.below(within), self::crash(chance)));
-        End { crash, when, recovery_stops_at }
+        match when {
+            // The next process finds what the failed sync left in the page cache, and then the
+            // disk does.
+            When::Failing(_) => {
+                let stop = (chance.below(within), Crash::Power(chance.number()));
+                End { crash: Crash::Kill, when, recovery_stops_at: Some(stop) }
+            }
+            _ => End { crash, when, recovery_stops_at },
+        }
     }
 }
 

@@ -11,8 +11,14 @@ use broker::Broker;
 use client::{Append, Durability, Journals, Read};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+
+const EIO: i32 = 5;
+
+/// From a failure to the end that somebody makes because of it.
+const SOON: Duration = Duration::from_millis(30);
 
 /// What came of a seed.
 pub struct Outcome {
@@ -85,6 +91,12 @@ async fn live(world: &World) {
                 let disk = world.disk();
                 disk.aim(aim, Fate::Stop);
                 let _ = timeout(world.plan().life_max, disk.died()).await;
+            }
+            When::Failing(aim) => {
+                let disk = world.disk();
+                disk.aim(aim, Fate::Fail { errno: EIO, times: 1 });
+                let _ = timeout(world.plan().life_max, disk.failed()).await;
+                sleep(SOON).await;
             }
         }
         world.crash(broker, end.crash).await;

@@ -27,7 +27,7 @@ const OPERATIONS: [&str; 10] = [
 /// What fails on its own most often: a sync is the worst of it, since it leaves the page cache
 /// with what the disk has not.
 const SYNCED: [Part; 6] =
-    [Part::Log, Part::Log, Part::Log, Part::KeySpace, Part::Mirror, Part::Staging];
+    [Part::Log, Part::Log, Part::KeySpace, Part::KeySpace, Part::Mirror, Part::Staging];
 
 /// Brings faults up until the world ends.
 pub async fn run(world: World) {
@@ -66,8 +66,8 @@ fn fault(world: &World, chance: &Chance) {
 /// Operations of the disk fail: the next of a name, or some soon, once or several in a row.
 fn fail_some(world: &World, chance: &Chance) {
     let (operation, part) = match chance.below(6) {
-        0 | 1 => ("sync", chance.pick(&SYNCED)),
-        2 if world.plan().has_read_faults => ("read", Part::Any),
+        0..=2 => ("sync", chance.pick(&SYNCED)),
+        3 if world.plan().has_read_faults => ("read", Part::Any),
         _ => (chance.pick(&OPERATIONS), Part::Any),
     };
     let errno = if chance.one_in(4) { ENOSPC } else { EIO };

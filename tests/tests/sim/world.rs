@@ -132,9 +132,12 @@ impl World {
         Arc::new(self.connect())
     }
 
-    /// One that reads what is stored from the store itself.
+    /// One that reads what is stored from the store itself, unless that is on the broker's disk.
     pub fn remote_with_files(&self) -> Remote {
-        self.connect().with_files(Arc::new(self.store().files().clone()))
+        match self.plan().has_own_store {
+            true => self.connect(),
+            false => self.connect().with_files(Arc::new(self.store().files().clone())),
+        }
     }
 
     fn connect(&self) -> Remote {
@@ -149,7 +152,9 @@ impl World {
         config.space.segment_len = Some(plan.segment_len);
         config.space.inline_max = plan.inline_max;
         config.space.local_budget = plan.local_budget;
-        config.stores = vec![self.store().store()];
+        if !plan.has_own_store {
+            config.stores = vec![self.store().store()];
+        }
         config
     }
 

@@ -4,6 +4,7 @@ use index::disk::{ForgetfulDisk, Trouble};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 const EIO: i32 = 5;
@@ -58,6 +59,7 @@ pub struct Aims(Arc<Mutex<State>>);
 struct State {
     aims: Vec<(Aim, Fate)>,
     last_failure: Option<Instant>,
+    failed: Arc<Notify>,
 }
 
 impl Aims {
@@ -76,6 +78,12 @@ impl Aims {
     /// When an operation was last made to fail.
     pub fn last_failure(&self) -> Option<Instant> {
         self.state().last_failure
+    }
+
+    /// Waits until an operation failed as it was told to.
+    pub async fn failed(&self) {
+        let failed = self.state().failed.clone();
+        failed.notified().await;
     }
 
     /// Says to the disk what becomes of an operation that it is about to be asked for. A read is
@@ -104,6 +112,7 @@ impl Aims {
                     state.aims.remove(at);
                 }
                 state.last_failure = Some(Instant::now());
+                state.failed.notify_one();
                 if operation == "read" {
                     return Err(io::Error::from_raw_os_error(EIO));
                 }

@@ -4,6 +4,7 @@
 //! to requests that are no requests, and to connections.
 
 mod append;
+mod each;
 mod fault;
 mod heads;
 mod journal;
@@ -21,10 +22,10 @@ use fault::fault_of;
 use protocol::Journal;
 use protocol::wire::courant::courant_server::Courant as Service;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate, CreateRequest, CreateResponse,
-    DeleteRequest, DeleteResponse, DeleteTemplateRequest, HeadsRequest, HeadsResponse,
-    PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest,
-    SyncResponse, TemplatesRequest, TemplatesResponse,
+    AppendEachRequest, AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate,
+    CreateRequest, CreateResponse, DeleteRequest, DeleteResponse, DeleteTemplateRequest,
+    HeadsRequest, HeadsResponse, PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest,
+    StatusResponse, SyncRequest, SyncResponse, TemplatesRequest, TemplatesResponse,
 };
 use tonic::{Request, Response, Streaming};
 
@@ -68,6 +69,7 @@ impl Courant {
 #[tonic::async_trait]
 impl Service for Courant {
     type AppendsStream = session::Answers;
+    type AppendEachStream = each::Answers;
 
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
         let caller = self.visitor.admit(&request, Capability::APPEND)?;
@@ -81,6 +83,14 @@ impl Service for Courant {
     ) -> Answer<Self::AppendsStream> {
         let caller = self.visitor.admit(&request, Capability::APPEND)?;
         Ok(Response::new(session::begin(caller, request.into_inner())))
+    }
+
+    async fn append_each(
+        &self,
+        request: Request<Streaming<AppendEachRequest>>,
+    ) -> Answer<Self::AppendEachStream> {
+        let caller = self.visitor.admit(&request, Capability::APPEND)?;
+        Ok(Response::new(each::begin(caller, request.into_inner())))
     }
 
     async fn sync(&self, request: Request<SyncRequest>) -> Answer<SyncResponse> {

@@ -42,6 +42,21 @@ pub const LANES_LEN: usize = 8 << 20;
 /// Journals of one session, as many as a broker takes. Appends to further ones go one by one.
 pub const LANES_MAX: usize = 16 << 10;
 
+/// Appends that go by themselves and are under way on the one stream of them: with those of more
+/// journals, none of which gets on, a broker would read none of the others. Further ones are calls
+/// of their own.
+pub const EACH_MAX: usize = 512;
+
+/// Bytes of such an append: as a group's. What is longer is worth a call.
+pub const EACH_LEN: usize = GROUP_LEN;
+
+/// Bytes of all of them: half of what a broker reads ahead of its answers.
+pub const EACHES_LEN: usize = 4 << 20;
+
+/// How long the stream is not asked for after a broker did not answer to that: something on the
+/// way may take a stream for a request that is not over.
+pub const EACH_REST: Duration = Duration::from_secs(60);
+
 /// Appends under way at once on a broker that has no sessions: few of its journals wait for each
 /// other, and its streams are for others too.
 pub const PLAIN_AT_ONCE: usize = 64;

@@ -85,7 +85,9 @@ impl Capability {
                 "courant.v1.Courant",
                 "Create" | "Delete" | "Prune" | "PutTemplate" | "DeleteTemplate",
             ) => Capability::APPLY,
-            ("courant.v1.Courant", "Append" | "Appends" | "Sync") => Capability::APPEND,
+            ("courant.v1.Courant", "Append" | "Appends" | "AppendEach" | "Sync") => {
+                Capability::APPEND
+            }
             _ => return None,
         })
     }

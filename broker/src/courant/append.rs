@@ -2,9 +2,9 @@
 
 use super::fault::fault_of;
 use crate::gazette::call_error;
-use crate::metrics::Operation;
+use crate::metrics::{Counted, Operation};
 use crate::server::caller::{Caller, patient};
-use crate::{Ask, Committed, Error, Terms};
+use crate::{Ask, Committed, Error, Resolution, Terms};
 use bytes::Bytes;
 use client::{Durability, Writer};
 use futures::{Stream, stream};
@@ -55,12 +55,57 @@ pub async fn append(
     let terms = terms(request).map_err(|invalid| Status::invalid_argument(invalid.to_string()))?;
     let counted = caller.broker.metrics().begin(Operation::Append);
     match commit(caller, &name, terms, &mut parts).await {
+        Ok(committed) => Ok(answer(caller, &name, counted, Ok(committed))),
+        Err(Failure::Refused(error)) => Ok(answer(caller, &name, counted, Err(error))),
+        Err(Failure::Stream(status)) => Err(status),
+    }
+}
+
+/// Serves an append that is whole, one of many of a stream.
+pub(super) async fn append_whole(
+    caller: Caller,
+    mut request: courant::AppendRequest,
+) -> courant::AppendResponse {
+    let counted = caller.broker.metrics().begin(Operation::Append);
+    let name = std::mem::take(&mut request.journal);
+    let committed = commit_whole(&caller, &name, request).await;
+    answer(&caller, &name, counted, committed)
+}
+
+async fn commit_whole(
+    caller: &Caller,
+    name: &str,
+    mut request: courant::AppendRequest,
+) -> Result<Committed, Error> {
+    let content = std::mem::take(&mut request.content);
+    if !request.commit {
+        return Err(Invalid::new("an append of a stream of them is whole, with commit").into());
+    }
+    let terms = terms(request)?;
+    let resolution = resolve(caller, name).await?;
+    // It counts from here on, also while it waits for the journal's rate.
+    let room = caller.broker.room_in_memory(content.len() as u64)?;
+    let begun = caller.broker.begin_bytes(resolution, terms, content, Some(room)).await?;
+    begun.committed().await
+}
+
+async fn resolve(caller: &Caller, name: &str) -> Result<Resolution, Error> {
+    let ask = Ask { needs_primary: true, ..Ask::new(Journal::new(name)?) };
+    caller.resolve(&ask).await
+}
+
+fn answer(
+    caller: &Caller,
+    name: &str,
+    counted: Counted,
+    committed: Result<Committed, Error>,
+) -> courant::AppendResponse {
+    match committed {
         Ok(committed) => {
             counted.end(protocol::Status::Ok);
-            Ok(accepted(&committed))
+            accepted(&committed)
         }
-        Err(Failure::Stream(status)) => Err(status),
-        Err(Failure::Refused(error)) => Ok(refused(caller, &name, &error)),
+        Err(error) => refused(caller, name, &error),
     }
 }
 
@@ -71,9 +116,7 @@ async fn commit(
     parts: &mut Parts,
 ) -> Result<Committed, Failure> {
     let Caller { broker, connection, .. } = caller;
-    let journal = Journal::new(name).map_err(Error::from)?;
-    let ask = Ask { needs_primary: true, ..Ask::new(journal) };
-    let resolution = caller.resolve(&ask).await?;
+    let resolution = resolve(caller, name).await?;
     if let Some(whole) = parts.whole().await? {
         return Ok(broker.append_bytes(resolution, terms, whole).await?);
     }

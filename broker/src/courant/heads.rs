@@ -32,7 +32,7 @@ pub async fn heads(caller: &Caller, request: &HeadsRequest) -> Result<HeadsRespo
     };
     let mut heads: Vec<Head> = stats.into_iter().map(head).collect();
     heads.sort_by(|a, b| a.journal.cmp(&b.journal));
-    Ok(HeadsResponse { heads, census })
+    Ok(HeadsResponse { heads, census, appends_each: true })
 }
 
 /// Waits until something is not as the request knows it, and not longer than it says.

@@ -186,7 +186,8 @@ impl Doors {
         <S as tower::Service<Request<Framed<Incoming>>>>::Future: Send + 'static,
         <S as tower::Service<Request<Body>>>::Future: Send + 'static,
     {
-        if has_many_messages(request.uri().path()) {
+        // What is no method is refused by its service, without waiting for what it may stream.
+        if call.is_none() || has_many_messages(request.uri().path()) {
             return Box::pin(in_time(call, timeout, service.call(request)));
         }
         let authorization = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -238,7 +239,7 @@ async fn in_time(
 
 /// Whether a request to this path is a stream of messages, which its service takes one by one.
 fn has_many_messages(path: &str) -> bool {
-    ["/Append", "/Appends", "/Replicate"].iter().any(|method| path.ends_with(method))
+    ["/Append", "/Appends", "/AppendEach", "/Replicate"].iter().any(|method| path.ends_with(method))
 }
 
 /// Whether it is a gRPC request: HTTP/2 with a content type that begins so, as clients write

@@ -96,3 +96,8 @@ pub const DISCARD_LEN_MAX: usize = 64 << 20;
 
 /// How long that may take.
 pub const DISCARD_MAX: Duration = Duration::from_secs(5);
+
+/// Appends of one stream that are under way or whose answers wait, from which on it reads no more:
+/// as many as journals of a mount are written to at once, and more, since a client of ours has no
+/// more under way (`client::limits::EACH_MAX`). Their bytes are bounded as those of a session.
+pub const EACH_UNANSWERED_MAX: usize = 2 * client::limits::EACH_MAX;

@@ -5,7 +5,10 @@ use crate::world::{SECRET, World, append_of, token, with_keys};
 use bytes::Bytes;
 use client::token::Capability;
 use protocol::wire::courant::courant_client::CourantClient;
-use protocol::wire::courant::{AppendGroup, AppendsRequest, Fault, OpenHandle};
+use protocol::wire::courant::{
+    AppendEachRequest, AppendGroup, AppendRequest, AppendsRequest, Fault, NumberedAppend,
+    OpenHandle,
+};
 use protocol::wire::gazette;
 use protocol::wire::gazette::journal_client::JournalClient;
 use tokio_stream::StreamExt;
@@ -76,6 +79,43 @@ async fn a_session_of_appends_ends_with_its_token_and_sees_its_journals_alone() 
     };
     faults.sort();
     assert_eq!(faults, [(0, Fault::None), (1, Fault::NotFound)]);
+    assert_eq!(ended.code(), Code::Unauthenticated, "{ended}");
+    assert!(ended.message().contains("expired"), "{ended}");
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_appends_ends_with_its_token_and_sees_its_journals_alone() {
+    let world = World::start(with_keys(SECRET)).await;
+    world.create("logs/app", b"hello").await;
+    world.create("other/app", b"hello").await;
+    let header = bearer(Some(&token(Capability::APPEND, "name:prefix=logs/", 2))).unwrap();
+    let append = |number, journal: &str| {
+        let (journal, content) = (journal.to_owned(), Bytes::from_static(b"line\n"));
+        let append = AppendRequest { journal, content, commit: true, ..AppendRequest::default() };
+        NumberedAppend { number, append: Some(append) }
+    };
+    let appends = vec![append(1, "logs/app"), append(2, "other/app")];
+    let first = AppendEachRequest { appends, gives_up: Vec::new() };
+    let mut each = Request::new(tokio_stream::iter([first]).chain(tokio_stream::pending()));
+    each.metadata_mut().insert("authorization", header);
+    let mut client = CourantClient::new(world.channel().await);
+    let mut answers = client.append_each(each).await.unwrap().into_inner();
+    let mut faults = Vec::new();
+    let ended = loop {
+        match answers.message().await {
+            Ok(message) => faults.extend(
+                message
+                    .unwrap()
+                    .answers
+                    .iter()
+                    .map(|a| (a.number, a.answer.clone().unwrap().fault())),
+            ),
+            Err(status) => break status,
+        }
+    };
+    faults.sort();
+    assert_eq!(faults, [(1, Fault::None), (2, Fault::NotFound)]);
     assert_eq!(ended.code(), Code::Unauthenticated, "{ended}");
     assert!(ended.message().contains("expired"), "{ended}");
     world.stop().await;

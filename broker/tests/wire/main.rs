@@ -4,6 +4,7 @@
 
 mod appending;
 mod courant;
+mod each;
 mod flow;
 mod gateway;
 mod gazette;

@@ -68,6 +68,22 @@ async fn a_service_that_is_none_is_unimplemented() {
     world.stop().await;
 }
 
+/// A later client asks so whether the broker has what it knows of.
+#[tokio::test]
+async fn a_method_that_is_none_is_unimplemented_though_its_stream_goes_on() {
+    let world = World::start().await;
+    for path in ["/courant.v1.Courant/NoSuch", "/protocol.Journal/NoSuch"] {
+        let mut client = tonic::client::Grpc::new(world.channel().await);
+        client.ready().await.unwrap();
+        let codec = tonic_prost::ProstCodec::<AppendRequest, AppendRequest>::default();
+        let path = http::uri::PathAndQuery::from_static(path);
+        let messages = tonic::Request::new(tokio_stream::pending());
+        let asked = client.streaming(messages, path, codec).await;
+        assert_eq!(asked.unwrap_err().code(), tonic::Code::Unimplemented);
+    }
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn a_stop_lets_an_append_in_flight_finish() {
     let world = World::start().await;

@@ -7,6 +7,7 @@ mod courant;
 mod door;
 #[cfg(test)]
 pub(crate) mod double;
+mod each;
 mod fault;
 mod gazette;
 mod incoming;
@@ -46,6 +47,7 @@ use tokio::sync::{Semaphore, mpsc};
 /// Journals of a broker that listens at a URL.
 pub struct Remote {
     door: Arc<Door>,
+    each: each::Each,
     streams: streams::Streams,
     watch: watch::Watch,
     /// Waiters on a Gazette broker.
@@ -67,6 +69,7 @@ impl Remote {
         let door = Arc::new(Door::new(connect)?);
         Ok(Remote {
             watch: watch::Watch::new(door.clone()),
+            each: each::Each::new(door.clone()),
             door,
             streams: streams::Streams::new(Arc::new(Fragments::new(None))),
             blocked: Semaphore::new(BLOCKED_READS_MAX),
@@ -123,10 +126,15 @@ impl Remote {
     }
 
     async fn append_once(&self, append: Append, parts: Parts) -> Result<Appended, Error> {
-        match self.door.is_courant().await? {
-            true => courant::append(&self.door, &append, parts).await,
-            false => gazette::append(&self.door, &append, parts).await,
+        if !self.door.is_courant().await? {
+            return gazette::append(&self.door, &append, parts).await;
         }
+        if let Parts::Whole(content) = &parts
+            && let Some(answer) = self.each.append(&append).await
+        {
+            return courant::appended(&append, content.len() as u64, answer?);
+        }
+        courant::append(&self.door, &append, parts).await
     }
 
     async fn grown_gazette(

@@ -50,13 +50,18 @@ pub(crate) async fn append(door: &Door, append: &Append, parts: Parts) -> Result
         (Err(status), Some(_)) => return Err(door.fault(status)),
         (Err(status), None) => return Err(fault::append_error(door.url(), status)),
     };
+    appended(append, len, answer)
+}
+
+/// What the answer to an append of `len` bytes says.
+pub(crate) fn appended(
+    append: &Append,
+    len: u64,
+    answer: AppendResponse,
+) -> Result<Appended, Error> {
     let sequence = append.writer.map(|writer| writer.sequence).unwrap_or_default();
     let about = About { len, sequence, limit: answer.limit, ..About::journal(&append.journal) };
     about.check(answer.fault, answer.detail.clone(), answer.head)?;
-    appended(append, answer)
-}
-
-fn appended(append: &Append, answer: AppendResponse) -> Result<Appended, Error> {
     let begin = Offset::new(answer.begin).map_err(broken)?;
     let end = Offset::new(answer.end).map_err(broken)?;
     let span = Span::new(begin, end).map_err(broken)?;

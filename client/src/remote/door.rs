@@ -19,14 +19,24 @@ pub const NO_JOURNAL: &str = "//";
 pub(crate) struct Door {
     url: String,
     wire: Wire,
-    is_courant: OnceCell<bool>,
+    kind: OnceCell<Kind>,
+}
+
+/// What a broker speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Gazette,
+    Courant {
+        /// It takes appends over one stream.
+        appends_each: bool,
+    },
 }
 
 impl Door {
     /// Needs a tokio runtime around it. Asks nobody yet.
     pub fn new(connect: &Connect) -> Result<Self, Error> {
         let (url, wire) = (connect.url().to_owned(), connect.open()?);
-        Ok(Door { url, wire, is_courant: OnceCell::new() })
+        Ok(Door { url, wire, kind: OnceCell::new() })
     }
 
     pub fn url(&self) -> &str {
@@ -45,20 +55,26 @@ impl Door {
 
     /// Whether the broker is one of ours. Asked once, with the first request.
     pub async fn is_courant(&self) -> Result<bool, Error> {
-        self.is_courant.get_or_try_init(|| self.probe()).await.copied()
+        let kind = self.kind.get_or_try_init(|| self.probe()).await?;
+        Ok(*kind != Kind::Gazette)
     }
 
     /// Whether the broker is known to be one of Gazette.
     pub fn is_gazette(&self) -> bool {
-        self.is_courant.get() == Some(&false)
+        self.kind.get() == Some(&Kind::Gazette)
     }
 
-    async fn probe(&self) -> Result<bool, Error> {
+    /// Whether the broker is known to take appends over one stream.
+    pub fn appends_each(&self) -> bool {
+        self.kind.get() == Some(&Kind::Courant { appends_each: true })
+    }
+
+    async fn probe(&self) -> Result<Kind, Error> {
         let nothing = HeadsRequest { prefix: NO_JOURNAL.to_owned(), ..Default::default() };
         let asked = timeout(limits::ANSWER_MAX, self.courant().heads(nothing)).await;
         match asked.map_err(|_elapsed| self.silent())? {
-            Ok(_) => Ok(true),
-            Err(status) if status.code() == Code::Unimplemented => Ok(false),
+            Ok(heads) => Ok(Kind::Courant { appends_each: heads.get_ref().appends_each }),
+            Err(status) if status.code() == Code::Unimplemented => Ok(Kind::Gazette),
             Err(status) => Err(self.fault(status)),
         }
     }

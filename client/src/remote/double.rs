@@ -1,5 +1,6 @@
 //! A broker in memory behind a real port, for tests of the client: journals are byte vectors.
 
+mod each;
 mod ours;
 mod sessions;
 mod theirs;
@@ -38,11 +39,11 @@ struct Table {
     polls: (usize, usize),
     /// Answers of appends that are lost: the append is made, the caller gets an error.
     lost_answers: usize,
-    /// It knows nothing of sessions, as brokers before them.
+    /// It knows nothing of sessions and of streams of appends, as brokers before them.
     is_without_sessions: bool,
-    /// Sessions answer nothing.
+    /// Sessions and streams of appends answer nothing.
     holds_sessions: bool,
-    /// What the next groups of sessions are refused with, the last one first.
+    /// What the next groups of sessions, or appends, are refused with, the last one first.
     refusals: Vec<Fault>,
     /// Reads that break after so many bytes.
     broken_reads: Vec<usize>,
@@ -144,13 +145,13 @@ impl Double {
         self.table().is_without_sessions = true;
     }
 
-    /// Sessions answer nothing, or go on.
+    /// Sessions and streams of appends answer nothing, or go on.
     pub fn hold_sessions(&self, is_so: bool) {
         self.table().holds_sessions = is_so;
         self.changed();
     }
 
-    /// The next group of a session is refused.
+    /// The next group of a session, or the next append, is refused.
     pub fn refuse(&self, fault: Fault) {
         self.table().refusals.insert(0, fault);
     }

@@ -90,19 +90,23 @@ fn pieces(mut content: Bytes) -> impl Iterator<Item = Bytes> {
 
 /// The messages of `courant.v1`. Small content takes one message in all.
 pub(crate) fn courant_messages(append: &Append, parts: Parts) -> Messages<courant::AppendRequest> {
-    let first = courant_first(append);
     if let Parts::Whole(content) = &parts
         && content.len() <= PIECE_LEN
     {
-        let content = content.clone();
-        let only = courant::AppendRequest { content, commit: true, ..first };
+        let only = courant_whole(append, content.clone());
         return Messages(stream::iter([only]).boxed());
     }
+    let first = courant_first(append);
     let rest = parts.stream().map(|part| match part {
         AppendPart::Content(content) => courant::AppendRequest { content, ..Default::default() },
         AppendPart::Commit => courant::AppendRequest { commit: true, ..Default::default() },
     });
     Messages(stream::iter([first]).chain(rest).boxed())
+}
+
+/// The one message of an append whose content is short, and all there.
+pub(crate) fn courant_whole(append: &Append, content: Bytes) -> courant::AppendRequest {
+    courant::AppendRequest { content, commit: true, ..courant_first(append) }
 }
 
 fn courant_first(append: &Append) -> courant::AppendRequest {

@@ -1,6 +1,7 @@
 //! The client against a broker in memory, over a real connection.
 
 mod anchored;
+mod each;
 mod waiting;
 
 use super::double::Double;

@@ -1,12 +1,12 @@
 //! The double's `courant.v1`.
 
-use super::{Double, Kept, sessions};
+use super::{Double, Kept, each, sessions};
 use protocol::wire::courant::courant_server::Courant;
 use protocol::wire::courant::{
-    AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate, CreateRequest, CreateResponse,
-    DeleteRequest, DeleteResponse, DeleteTemplateRequest, Fault, Head, HeadsRequest, HeadsResponse,
-    PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest,
-    SyncResponse, TemplatesRequest, TemplatesResponse,
+    AppendEachRequest, AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate,
+    CreateRequest, CreateResponse, DeleteRequest, DeleteResponse, DeleteTemplateRequest, Fault,
+    Head, HeadsRequest, HeadsResponse, PruneRequest, PruneResponse, PutTemplateRequest,
+    StatusRequest, StatusResponse, SyncRequest, SyncResponse, TemplatesRequest, TemplatesResponse,
 };
 use std::time::Duration;
 use tokio::time::timeout;
@@ -44,7 +44,37 @@ impl Double {
             })
         });
         let is_news = !request.wait || !is_known || request.census != table.census;
-        (HeadsResponse { heads, census: table.census }, is_news)
+        let appends_each = !table.is_without_sessions;
+        (HeadsResponse { heads, census: table.census, appends_each }, is_news)
+    }
+
+    /// Makes an append that is whole, unless its answer is to be lost.
+    pub(super) fn answer(&self, append: AppendRequest) -> Result<AppendResponse, Status> {
+        let refused = |fault: Fault, head| {
+            let (fault, detail) = (fault.into(), "the test says so".to_owned());
+            Ok(AppendResponse { fault, detail, head, ..Default::default() })
+        };
+        let mut table = self.table();
+        let Some(kept) = table.journals.get(&append.journal) else {
+            return refused(Fault::NotFound, 0);
+        };
+        let (life, end) = (kept.life, kept.bytes.len() as i64);
+        if append.offset.is_some_and(|offset| offset != end) {
+            return refused(Fault::WrongOffset, end);
+        }
+        if let Some(fault) = table.refusals.pop() {
+            return refused(fault, end);
+        }
+        let writer = (&append.writer_id[..], append.sequence);
+        let (begin, end, repeated) = table.append(&append.journal, &append.content, writer);
+        let is_lost = table.loses_answer();
+        drop(table);
+        self.changed();
+        if is_lost {
+            return Err(Status::unavailable("the answer is lost"));
+        }
+        let (begin, end) = (begin as i64, end as i64);
+        Ok(AppendResponse { begin, end, head: end, repeated, life, ..Default::default() })
     }
 
     fn count_poll(&self, by: isize) {
@@ -69,6 +99,7 @@ impl Drop for Waiting<'_> {
 #[async_trait]
 impl Courant for Double {
     type AppendsStream = sessions::Answers;
+    type AppendEachStream = each::Answers;
 
     async fn appends(
         &self,
@@ -79,6 +110,16 @@ impl Courant for Double {
             return Err(Status::unimplemented("nothing is known of sessions"));
         }
         Ok(Response::new(sessions::begin(self.clone(), request.into_inner())))
+    }
+
+    async fn append_each(
+        &self,
+        request: Request<Streaming<AppendEachRequest>>,
+    ) -> Result<Response<Self::AppendEachStream>, Status> {
+        self.count("each")?;
+        let is_there = !self.table().is_without_sessions;
+        is_there.then_some(()).ok_or_else(|| Status::unimplemented("there is no such stream"))?;
+        Ok(Response::new(each::begin(self.clone(), request.into_inner())))
     }
 
     async fn append(
@@ -96,27 +137,7 @@ impl Courant for Double {
         if !is_whole {
             return Err(Status::unknown("the append was not committed"));
         }
-        let mut table = self.table();
-        let Some(kept) = table.journals.get(&first.journal) else {
-            let fault = Fault::NotFound.into();
-            return Ok(Response::new(AppendResponse { fault, ..Default::default() }));
-        };
-        let (life, end) = (kept.life, kept.bytes.len() as i64);
-        if first.offset.is_some_and(|offset| offset != end) {
-            let fault = Fault::WrongOffset.into();
-            return Ok(Response::new(AppendResponse { fault, head: end, ..Default::default() }));
-        }
-        let writer = (&first.writer_id[..], first.sequence);
-        let (begin, end, repeated) = table.append(&first.journal, &content, writer);
-        let is_lost = table.loses_answer();
-        drop(table);
-        self.changed();
-        if is_lost {
-            return Err(Status::unavailable("the answer is lost"));
-        }
-        let (begin, end) = (begin as i64, end as i64);
-        let answer = AppendResponse { begin, end, head: end, repeated, life, ..Default::default() };
-        Ok(Response::new(answer))
+        self.answer(AppendRequest { content: content.into(), ..first }).map(Response::new)
     }
 
     async fn sync(&self, request: Request<SyncRequest>) -> Result<Response<SyncResponse>, Status> {

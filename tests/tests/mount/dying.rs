@@ -15,7 +15,7 @@ use tests::writer::{Manner, Writer};
 const ROUNDS: usize = 20;
 
 /// A moment that differs from round to round, within `most` milliseconds.
-fn moment(round: usize, most: u64) -> Duration {
+pub(crate) fn moment(round: usize, most: u64) -> Duration {
     let round = u64::try_from(round).unwrap();
     Duration::from_millis(round.wrapping_mul(6_364_136_223_846_793_005) % most)
 }

@@ -15,5 +15,6 @@ mod pins;
 mod quota;
 mod random;
 mod reading;
+mod remote;
 mod stress;
 mod views;

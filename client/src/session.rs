@@ -169,5 +169,7 @@ impl Drop for Session {
         if let Some(task) = &*task {
             task.abort();
         }
+        // What sends ends too: it would keep the connection for ever.
+        self.shared.lanes().disconnect(&Error::Unknown);
     }
 }

@@ -220,14 +220,46 @@ impl Dial for Arc<Wires> {
     }
 }
 
-#[tokio::test]
-async fn a_connection_that_is_cut_is_made_again() {
+/// A double, its client, and what is between them.
+async fn wired() -> (Double, Arc<Remote>, Arc<Wires>) {
     let (double, url) = Double::start(true).await;
     double.create("local/log");
     let address = url.trim_start_matches("http://").to_owned();
     let wires = Arc::new(Wires { address, wires: Mutex::default() });
     let connect = Connect::new(&url).expect("a valid URL").with_dial(Arc::new(wires.clone()));
-    let remote = Arc::new(Remote::connect(&connect).expect("a valid URL"));
+    (double, Arc::new(Remote::connect(&connect).expect("a valid URL")), wires)
+}
+
+#[tokio::test]
+async fn who_is_dropped_leaves_no_connection() {
+    // Case: an append that went over the stream of them, one of a session
+    for is_of_session in [false, true] {
+        let (_double, remote, wires) = wired().await;
+        if is_of_session {
+            let appender = Appender::new(remote, [7; 16], PATIENCE);
+            appender.append(append("local/log", b"line\n")).await.expect("appended");
+        } else {
+            remote.append(of_writer(1, "local/log", "line\n")).await.expect("appended");
+            drop(remote);
+        }
+        let is_closed = async {
+            while !wires
+                .wires
+                .lock()
+                .expect("no holder panics")
+                .iter()
+                .all(AbortHandle::is_finished)
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LIMIT, is_closed).await.expect("it is closed");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_is_made_again() {
+    let (double, remote, wires) = wired().await;
     let mut made = 0;
     for round in 0..20 {
         let asked = (0..10).map(|number| {

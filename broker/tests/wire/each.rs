@@ -144,8 +144,9 @@ async fn those_to_one_journal_are_begun_in_the_order_in_which_they_came() {
     let mut expected = BTreeMap::new();
     for round in 0..50_u64 {
         let numbers = round * 20..round * 20 + 20;
-        let of = |number: u64| if number % 3 == 0 { "logs/other" } else { "logs/app" };
-        let durability = if round % 2 == 0 { Durability::Memory } else { Durability::Disk };
+        let of = |number: u64| if number.is_multiple_of(3) { "logs/other" } else { "logs/app" };
+        let durability =
+            if round.is_multiple_of(2) { Durability::Memory } else { Durability::Disk };
         let requests = numbers.map(|number| {
             let content = format!("line {number}\n");
             let end: &mut i64 = expected.entry(of(number)).or_default();

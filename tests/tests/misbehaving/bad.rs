@@ -3,9 +3,12 @@
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use protocol::wire::courant::courant_client::CourantClient;
-use protocol::wire::courant::{AppendEachRequest, AppendsRequest, AppendsResponse};
+use protocol::wire::courant::{
+    AppendEachRequest, AppendEachResponse, AppendsRequest, AppendsResponse,
+};
 use protocol::wire::gazette::journal_client::JournalClient;
 use protocol::wire::gazette::{AppendRequest, ReadRequest, ReadResponse};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -124,7 +127,7 @@ pub struct Streams {
     appends: Vec<JoinHandle<()>>,
     reads: Vec<Streaming<ReadResponse>>,
     sessions: Vec<Streaming<AppendsResponse>>,
-    each: Vec<Streaming<protocol::wire::courant::AppendEachResponse>>,
+    each: Vec<Streaming<AppendEachResponse>>,
 }
 
 impl Streams {
@@ -180,8 +183,19 @@ impl Streams {
     }
 }
 
+/// Lets this process have so many descriptors, and some for the rest of the tests.
+#[track_caller]
+fn allow_descriptors(count: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let (needed, may_have) = (count as u64 + 2000, limit.maximum.unwrap_or(u64::MAX));
+    assert!(may_have >= needed, "this needs {needed} descriptors, of {may_have} (ulimit -Hn)");
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+}
+
 /// Connections on which nothing is said.
+#[track_caller]
 pub fn silent(runtime: &Runtime, address: &str, count: usize) -> Vec<TcpStream> {
+    allow_descriptors(count);
     runtime.block_on(async {
         let mut silent = Vec::new();
         for _ in 0..count {

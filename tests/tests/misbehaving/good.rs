@@ -132,7 +132,12 @@ async fn follow(url: String, followed: Arc<AtomicU64>) {
 
 /// One that connects at this moment, and comes again where it is told that the broker is busy.
 pub async fn one_more(url: &str) {
-    let appender = Appender::new(Arc::new(Remote::new(url).unwrap()), [2; 16], PATIENCE);
+    append_once(Remote::new(url).unwrap()).await;
+}
+
+/// Appends over a connection of its own.
+pub async fn append_once(remote: Remote) {
+    let appender = Appender::new(Arc::new(remote), [2; 16], PATIENCE);
     let line = Append::new(journal("local/more"), Bytes::from_static(LINE));
     appender.append(line).await.unwrap();
 }

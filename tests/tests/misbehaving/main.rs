@@ -5,6 +5,7 @@
 
 mod bad;
 mod good;
+mod tls;
 
 use good::Good;
 use tests::patience::until;

@@ -150,7 +150,7 @@ impl Broker {
                 spec.check_bytes()?;
             }
         }
-        let mut turns = Vec::new();
+        let (mut turns, mut leaving) = (Vec::new(), Vec::new());
         let mut journals = Vec::new();
         // Revisions only grow, so what does not hold now never will: nothing is deleted then.
         let may_hold = changes.iter().all(|change| self.holds(change));
@@ -159,10 +159,14 @@ impl Broker {
             let is_delete = may_hold && matches!(change, Change::Delete { .. });
             if let Some(served) = self.served(change.journal()).filter(|_| is_delete) {
                 turns.push(self.quiet(&served, purge).await?);
+                leaving.push(served);
             }
         }
         let outcome = self.shared.keys.apply(changes).await?;
         if let Outcome::Applied { .. } = outcome {
+            // Not before: a deletion that failed must leave what is stored from then on.
+            let purged = leaving.iter().filter(|_| purge == Purge::Objects);
+            purged.for_each(|served| served.set_purged());
             let mut has_census = false;
             for journal in &journals {
                 has_census |= self.follow(journal).await?;
@@ -185,8 +189,7 @@ impl Broker {
         let has_store = !served.entry().spec.fragment.stores.is_empty();
         match purge {
             Purge::Keep if has_store => persist::flush(self, served, &mut turn).await?,
-            Purge::Keep => {}
-            Purge::Objects => served.set_purged(),
+            Purge::Keep | Purge::Objects => {}
         }
         Ok(turn)
     }

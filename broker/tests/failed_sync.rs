@@ -4,8 +4,11 @@
 mod world;
 
 use client::Journals;
-use index::disk::{Crash, Trouble};
-use world::{World, journal};
+use index::disk::{Crash, Disk, Trouble};
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::sleep;
+use world::{World, journal, until};
 
 const EIO: i32 = 5;
 
@@ -26,4 +29,23 @@ async fn a_key_space_whose_sync_failed_opens_after_a_kill_and_a_power_cut() {
             assert!(created.is_err() || second.is_some(), "{failing}, seed {seed}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_stored_after_a_purge_that_failed_stays_there() {
+    let world = World::new().await;
+    let name = journal("a/journal");
+    let served = world.create("a/journal").await;
+    world.append("a/journal", "kept").await;
+    let nth = world.disk.operations_of("sync");
+    world.disk.fail(Trouble { operation: Some("sync"), nth, errno: EIO });
+    let purged = Journals::purge(&world.broker, &name).await;
+    assert!(purged.is_err(), "the key space can't be synced");
+    served.replica().roll().expect("the log takes it");
+    until("it is stored", || async { served.replica().persisted() == 4.into() }).await;
+    // Objects are deleted after the record of the put, so give that its time.
+    sleep(Duration::from_secs(1)).await;
+    // The next process may find the journal, which then has its bytes nowhere else.
+    let objects = world.files.list(Path::new("a/journal")).expect("memory");
+    assert_eq!(objects.len(), 1, "{objects:?}");
 }

@@ -8,13 +8,14 @@ use crate::checkpoint::Checkpoint;
 use crate::clock::Clock;
 use crate::disk::{Disk, Lock};
 use crate::ground;
+use crate::hold::{Hold, Holds};
 use crate::ledger::Ledger;
 use crate::limits;
 use crate::log::{Log, Purpose};
 use crate::mirror::Mirror;
 use crate::pins::Pins;
-use crate::record::{self, Body, Record};
-use crate::recover::{self, Recovered};
+use crate::record::{self, Body, Position, Record};
+use crate::recover::{self, Before, Recovered};
 use crate::replica::Replica;
 use crate::staging::{Staging, Upload};
 use crate::unsynced::Unsynced;
@@ -83,6 +84,7 @@ pub(crate) struct Shared {
     /// Local bytes that the kernel reads by itself.
     pub pins: Pins,
     pub unsynced: Unsynced,
+    pub holds: Holds,
     /// Spools that rolled since the directory was opened.
     rolled: AtomicU64,
     /// Mirrors with open files that nobody uses.
@@ -198,6 +200,16 @@ impl DataDir {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<(Arc<DataDir>, Recovered), Error> {
+        DataDir::open_after(Before::Stop, disk, clock, options)
+    }
+
+    /// The same, for what is known to have been before.
+    pub(crate) fn open_after(
+        before: Before,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<(Arc<DataDir>, Recovered), Error> {
         ground::make_dirs(&*disk)?;
         let lock = ground::take_lock(&*disk)?;
         ground::check_format(&*disk)?;
@@ -205,7 +217,7 @@ impl DataDir {
         let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
         let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
         let segment_len = options.segment_len.unwrap_or(by_size);
-        let (log, journals, headless, recovered) = recover::recover(&disk, segment_len)?;
+        let (log, journals, headless, recovered) = recover::recover(&disk, segment_len, before)?;
         let local_len = journals.iter().map(|(ledger, _)| ledger.local.len()).sum();
         let room =
             options.local_budget.unwrap_or(u64::MAX).min(space.free.saturating_add(local_len));
@@ -230,6 +242,7 @@ impl DataDir {
             local_len: AtomicU64::new(local_len),
             pins: Pins::within(room),
             unsynced: Unsynced::default(),
+            holds: Holds::default(),
             rolled: AtomicU64::new(0),
             resting: AtomicU64::new(0),
         });
@@ -309,7 +322,36 @@ impl DataDir {
         }
         self.sync_round()?;
         self.shared.local_len.fetch_sub(replica.local_len(), Ordering::Relaxed);
-        replica.mirror().remove()
+        match self.shared.holds.defer(&replica) {
+            true => Ok(()),
+            false => replica.mirror().remove(),
+        }
+    }
+
+    /// Has nothing freed until the hold is dropped. There is one at a time; see [`Hold`].
+    pub fn hold(self: &Arc<Self>) -> Result<Hold, Error> {
+        Hold::begin(self.clone())
+    }
+
+    /// Whether nothing may be freed at the moment.
+    pub fn is_held(&self) -> bool {
+        self.shared.holds.is_held()
+    }
+
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.shared.holds
+    }
+
+    /// Does something while no journal begins or ends, and no checkpoint is written.
+    pub(crate) fn at_rest<T>(&self, doing: impl FnOnce(&Self) -> T) -> T {
+        let _changing = locked(&self.changing);
+        doing(self)
+    }
+
+    /// Makes durable what was recorded below a place of the log.
+    pub(crate) fn sync_to(&self, target: Position) -> Result<(), Error> {
+        self.shared.staging.sync()?;
+        self.shared.log.sync(target)
     }
 
     /// A place for content that comes as a stream.
@@ -453,16 +495,26 @@ impl DataDir {
     /// Whether a checkpoint would free something worth it.
     pub fn needs_checkpoint(&self) -> bool {
         let shared = &self.shared;
+        if shared.holds.is_log_held() {
+            return false;
+        }
         shared.log.has_older()
             || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
             || shared.resting.load(Ordering::Relaxed) > limits::RESTING_MAX
     }
 
-    /// Writes a checkpoint and frees what lies before it. Blocks on the disk, for long where much
-    /// was written.
+    /// Writes a checkpoint and frees what lies before it; not while a hold keeps the last one.
+    /// Blocks on the disk, for long where much was written.
     pub fn checkpoint(&self) -> Result<(), Error> {
+        self.at_rest(|data| match data.shared.holds.is_log_held() {
+            true => Ok(()),
+            false => data.write_checkpoint(),
+        })
+    }
+
+    /// The same, for who is alone in [`DataDir::at_rest`].
+    pub(crate) fn write_checkpoint(&self) -> Result<(), Error> {
         let shared = &self.shared;
-        let _changing = locked(&self.changing);
         let mut start = shared.log.position();
         let replicas = self.replicas();
         let mut ledgers = Vec::with_capacity(replicas.len());
@@ -472,9 +524,7 @@ impl DataDir {
             ledgers.push(ledger);
         }
         // The ledgers may be ahead of what is durable: first the records, then the mirrors.
-        let target = shared.log.position();
-        shared.staging.sync()?;
-        shared.log.sync(target)?;
+        self.sync_to(shared.log.position())?;
         for replica in replicas.iter().filter(|replica| replica.mirror().is_dirty()) {
             self.sync_mirror(replica)?;
         }

@@ -44,6 +44,13 @@ pub enum Error {
     Exists(Life),
     #[error("an append of {len} bytes is over the limit of {max}")]
     TooLarge { len: u64, max: u64 },
+    #[error("a backup of the data directory is under way: wait for its end, or end it")]
+    Held,
+    #[error(
+        "the checkpoint is not the one that the broker told of: it serves another directory; name \
+         the broker that serves this one"
+    )]
+    OtherCheckpoint,
     #[error("the data directory is closing")]
     Closing,
 }
@@ -70,12 +77,13 @@ impl Error {
 
     pub fn remedy(&self) -> Remedy {
         match self {
-            Error::Closing | Error::LogFull { .. } => Remedy::Later,
+            Error::Closing | Error::Held | Error::LogFull { .. } => Remedy::Later,
             Error::Full { .. } | Error::OverBudget { .. } => Remedy::Fix,
             Error::DamagedSpan { .. } | Error::Damaged(..) => Remedy::Lost,
             Error::NotLocal { .. } => Remedy::Reroute,
             Error::Disk { .. }
             | Error::InUse(_)
+            | Error::OtherCheckpoint
             | Error::NewerFormat { .. }
             | Error::NoPunch(_)
             | Error::Deleted(_)

@@ -7,7 +7,7 @@ use crate::{Error, limits, log, mirror, record, recover, staging};
 use std::io;
 use std::path::Path;
 
-const FORMAT_FILE: &str = "format";
+pub(crate) const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
 
 pub(crate) fn make_dirs(disk: &dyn Disk) -> Result<(), Error> {

@@ -6,9 +6,10 @@
 //!
 //! Rooms: the local side is [`disk`] (the seam), [`record`] and [`log`], [`ledger`] (the fold of a
 //! journal's records), [`mirror`], [`staging`], [`replica`] (one journal), [`checkpoint`],
-//! [`recover`] and [`datadir`]; the stored side is [`name`], [`codec`], [`cover`], [`store`],
+//! [`recover`], [`datadir`] and [`backup`]; the stored side is [`name`], [`codec`], [`cover`], [`store`],
 //! [`file_store`] and [`cloud`].
 
+pub mod backup;
 pub mod blocking;
 pub mod checkpoint;
 pub mod clock;
@@ -20,6 +21,7 @@ pub mod disk;
 mod error;
 pub mod file_store;
 mod ground;
+mod hold;
 pub mod inspect;
 pub mod ledger;
 pub mod limits;
@@ -40,5 +42,6 @@ pub use clock::{Clock, SystemClock};
 pub use crc32c::crc32c_append;
 pub use datadir::{DataDir, Options};
 pub use error::Error;
+pub use hold::{Hold, Moment};
 pub use recover::Recovered;
 pub use replica::{Commit, Content, Entry, Head, Located, Pin, Policy, Replica, Turn};

@@ -66,6 +66,12 @@ pub const ASIDE_FILES_MAX: usize = 16;
 /// must not fill the disk with log.
 pub const SEGMENTS_MAX: usize = 32;
 
+/// Segments past which a hold on the log has to end: half of what appends may fill.
+pub const SEGMENTS_HELD_MAX: usize = SEGMENTS_MAX / 2;
+
+/// Bytes that a copy of a file moves at a time.
+pub const COPY_LEN: u64 = 4 << 20;
+
 /// Room kept for a start on a full disk: a checkpoint and the smallest segment.
 pub const BALLAST_MIN: u64 = 512 << 10;
 pub const BALLAST_MAX: u64 = 4 << 20;

@@ -156,6 +156,11 @@ impl Log {
         !self.inner().older.is_empty()
     }
 
+    /// Full segments that no checkpoint has freed yet.
+    pub fn older_segments(&self) -> usize {
+        self.inner().older.len()
+    }
+
     /// Bytes that the log's files take.
     pub fn footprint(&self) -> u64 {
         let inner = self.inner();

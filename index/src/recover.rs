@@ -54,9 +54,20 @@ pub(crate) type Journals = Vec<(Ledger, Mirror)>;
 /// Journals of which nothing is known but how far they reached.
 pub(crate) type Headless = BTreeMap<Life, Offset>;
 
+/// What was before a directory is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// A stop of any kind.
+    Stop,
+    /// It was copied from a running one, the log first and up to a moment that was synced. What
+    /// mirrors have beyond is of later, and files of no journal are of journals that began later.
+    Copy,
+}
+
 pub(crate) fn recover(
     disk: &Arc<dyn Disk>,
     segment_len: u64,
+    before: Before,
 ) -> Result<(Log, Journals, Headless, Recovered), Error> {
     let checkpoint = Checkpoint::read(&**disk)?;
     let is_new = checkpoint.is_none();
@@ -66,11 +77,12 @@ pub(crate) fn recover(
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
     let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
-    let is_other_boot = !is_new && *last_boot != boot_id;
+    let is_copy = before == Before::Copy;
+    let is_other_boot = !is_new && !is_copy && *last_boot != boot_id;
     replay.settle_suspects(is_other_boot)?;
     let log_is_damaged = !scan.damaged.is_empty();
     // The death of a process alone leaves no byte in a mirror that is not in the log.
-    if log_is_damaged || !is_other_boot {
+    if log_is_damaged || !(is_other_boot || is_copy) {
         replay.find_damage(log_is_damaged)?;
     }
     replay.close_gaps(is_other_boot)?;
@@ -88,7 +100,10 @@ pub(crate) fn recover(
     clear(&**disk, &scan, number)?;
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
     log.sync(log.position())?;
-    replay.find_orphans()?;
+    match before {
+        Before::Stop => replay.find_orphans()?,
+        Before::Copy => replay.remove_orphans()?,
+    }
     let headless = replay.headless()?;
 
     let mut recovered = replay.recovered;

@@ -2,10 +2,11 @@
 
 use super::{Disk, DiskFile, Entry, Lock, Open, Space};
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -212,6 +213,17 @@ impl DiskFile for RealFile {
     fn punch(&self, at: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         Ok(rustix::fs::fallocate(&self.file, flags, at, len)?)
+    }
+
+    /// With lseek(2), which moves a place that nothing else here goes by.
+    fn next_data(&self, at: u64) -> io::Result<Option<Range<u64>>> {
+        let begin = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+            Err(rustix::io::Errno::NXIO) => return Ok(None),
+            other => other?,
+        };
+        // Freed since: the end of the file is a hole's begin, too.
+        let end = rustix::fs::seek(&self.file, SeekFrom::Hole(begin))?;
+        Ok(Some(begin..end))
     }
 
     fn allocated(&self) -> io::Result<u64> {

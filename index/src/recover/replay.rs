@@ -293,6 +293,14 @@ impl Replay {
         Ok(headless)
     }
 
+    /// Removes the local files that no journal owns: of a copy, whose original has them.
+    pub fn remove_orphans(&mut self) -> Result<(), Error> {
+        for (life, firsts) in std::mem::take(&mut self.files) {
+            Mirror::new(self.disk.clone(), life, firsts).remove()?;
+        }
+        Ok(())
+    }
+
     /// Local files that no journal owns are kept, out of the way, and named.
     pub fn find_orphans(&mut self) -> Result<(), Error> {
         for (life, firsts) in std::mem::take(&mut self.files) {

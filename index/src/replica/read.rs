@@ -202,9 +202,10 @@ impl Replica {
         Ok(position)
     }
 
-    /// Spans that could be evicted: in a store, still local, and not lent. Oldest first.
+    /// Spans that could be evicted: in a store, still local, not lent, and not held. Oldest first.
     pub fn evictable(&self) -> Vec<Span> {
-        if self.is_pinned() { Vec::new() } else { self.stored_here() }
+        let is_kept = self.is_pinned() || self.shared.holds.is_held();
+        if is_kept { Vec::new() } else { self.stored_here() }
     }
 
     /// Spans that are in a store and still local, lent or not. Oldest first.
@@ -219,10 +220,10 @@ impl Replica {
 
     /// Records that a span is no longer local: reads go to the store from here on. The bytes may be
     /// freed when the log is synced beyond the position; `None` when somebody was lent the mirror
-    /// meanwhile.
+    /// meanwhile, or the directory is held.
     pub fn evict(&self, span: Span) -> Result<Option<Position>, Error> {
         let mut state = self.state();
-        if state.pins > 0 || state.is_gone {
+        if state.pins > 0 || state.is_gone || self.shared.holds.is_held() {
             return Ok(None);
         }
         let evicted = Body::Evicted(self.mark_of(span));
@@ -230,12 +231,15 @@ impl Replica {
     }
 
     /// Frees the bytes of a span whose eviction is durable. `false` when a handle of an earlier
-    /// life of the mount may still read them: ask again later.
+    /// life of the mount may still read them, or the directory is held: ask again later.
     pub fn free(&self, span: Span) -> Result<bool, Error> {
         assert!(
             self.state().ledger.local.gaps(span) == [span],
             "only what the index has given up is freed"
         );
+        if self.shared.holds.is_held() {
+            return Ok(false);
+        }
         self.mirror.free(span)
     }
 

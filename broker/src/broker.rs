@@ -120,6 +120,8 @@ pub(crate) struct Shared {
     served: RwLock<BTreeMap<Journal, Arc<Served>>>,
     /// One creation or deletion at a time, so that key space and data directory stay in step.
     pub changing: tokio::sync::Mutex<()>,
+    /// Objects are put and deleted by many at a time, or by nobody while a backup looks.
+    pub storing: tokio::sync::RwLock<()>,
     pub census: watch::Sender<u64>,
     /// Journals whose stores are to be listed soon.
     pub listings: Listings,
@@ -157,6 +159,7 @@ impl Broker {
             process,
             served: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
+            storing: tokio::sync::RwLock::default(),
             census: watch::Sender::new(0),
             listings: Listings::default(),
             closing: watch::Sender::new(false),

@@ -7,6 +7,7 @@ mod append;
 mod each;
 mod fault;
 mod heads;
+mod hold;
 mod journal;
 mod operate;
 mod session;
@@ -24,8 +25,8 @@ use protocol::wire::courant::courant_server::Courant as Service;
 use protocol::wire::courant::{
     AppendEachRequest, AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate,
     CreateRequest, CreateResponse, DeleteRequest, DeleteResponse, DeleteTemplateRequest,
-    HeadsRequest, HeadsResponse, PruneRequest, PruneResponse, PutTemplateRequest, StatusRequest,
-    StatusResponse, SyncRequest, SyncResponse, TemplatesRequest, TemplatesResponse,
+    HeadsRequest, HeadsResponse, HoldRequest, PruneRequest, PruneResponse, PutTemplateRequest,
+    StatusRequest, StatusResponse, SyncRequest, SyncResponse, TemplatesRequest, TemplatesResponse,
 };
 use tonic::{Request, Response, Streaming};
 
@@ -70,6 +71,7 @@ impl Courant {
 impl Service for Courant {
     type AppendsStream = session::Answers;
     type AppendEachStream = each::Answers;
+    type HoldStream = hold::Answers;
 
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
         let caller = self.visitor.admit(&request, Capability::APPEND)?;
@@ -171,6 +173,11 @@ impl Service for Courant {
         let caller = self.admit_to_all(&request, Capability::APPLY)?;
         let put = operate::put_template(&caller.broker, request.into_inner()).await;
         Ok(Response::new(operate::changed(put)))
+    }
+
+    async fn hold(&self, request: Request<Streaming<HoldRequest>>) -> Answer<Self::HoldStream> {
+        let caller = self.admit_to_all(&request, Capability::APPLY)?;
+        hold::begin(caller, request.into_inner()).map(Response::new).map_err(call_error)
     }
 
     async fn delete_template(

@@ -88,6 +88,9 @@ pub enum Error {
     Unauthorized(#[from] Unauthorized),
     #[error("the broker has {max} requests in flight, its limit; ask again later")]
     Busy { max: usize },
+    /// A backup of the data directory, and why the broker does not wait for it any longer.
+    #[error("the backup is given up: {0}; begin it again")]
+    HoldEnded(&'static str),
     #[error("the broker is closing")]
     Closing,
 }
@@ -141,6 +144,7 @@ impl Error {
             | Error::Invalid(_)
             | Error::Unauthorized(_)
             | Error::Busy { .. }
+            | Error::HoldEnded(_)
             | Error::Closing => None,
         }
     }
@@ -154,6 +158,7 @@ impl Error {
             | Error::StagingFull { .. }
             | Error::Unpersisted { .. }
             | Error::Busy { .. }
+            | Error::HoldEnded(_)
             | Error::Closing => Remedy::Later,
             Error::Unlisted { remedy, .. } => *remedy,
             Error::Trimmed { .. }
@@ -241,6 +246,7 @@ impl Error {
             | Error::StagingFull { .. }
             | Error::Unpersisted { .. }
             | Error::Busy { .. }
+            | Error::HoldEnded(_)
             | Error::Closing => Seen::Later(self.to_string()),
         }
     }

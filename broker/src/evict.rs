@@ -70,7 +70,14 @@ pub(crate) async fn run(broker: Broker) {
             unfreed.free()?;
             let room = Room::of(data, unfreed)?;
             data.set_room(room.for_journals(data));
-            evict(data, &served, unfreed, &room, || to_come(&shared.stores, &served))?;
+            evict(data, &served, unfreed, &room, || match data.is_held() {
+                true => held(&served),
+                false => to_come(&shared.stores, &served),
+            })?;
+            if data.is_held() {
+                // Nothing can be freed now, so nothing is done for the sake of it.
+                return Ok(());
+            }
             let soon = short_soon(data, unfreed, &room)?;
             early::roll(&served, &shared.stores, soon, shared.config.clock.now_us())?;
             let needs_loans = needs_loans(data, &served, soon);
@@ -98,6 +105,17 @@ fn to_come(stores: &Stores, served: &[Arc<Served>]) -> u64 {
     }
     let unlisted = served.iter().filter(|served| !served.stored().is_listed());
     unlisted.flat_map(|served| served.replica().evictable()).map(|span| span.len()).sum()
+}
+
+/// Bytes that can be freed when the backup is over that keeps them.
+fn held(served: &[Arc<Served>]) -> u64 {
+    served.iter().map(|served| served.freeable_len()).sum()
+}
+
+/// Whether the disk is so short of room that a backup may not keep any longer what could be freed.
+pub(crate) fn is_too_full(broker: &Broker) -> Result<bool, Error> {
+    let room = Room::of(&broker.shared.data, &broker.shared.unfreed)?;
+    Ok(room.really_free < room.min_free / limits::HOLD_FREE_SHARE)
 }
 
 /// Frees what is over the bounds, as far as stores have it. The budget is full when neither that
@@ -187,6 +205,8 @@ fn needed(data: &DataDir, room: &Room) -> (u64, u64) {
 struct Room {
     /// Free bytes, with those that are about to be.
     free: u64,
+    /// Free bytes at this moment.
+    really_free: u64,
     /// How many are to stay free.
     min_free: u64,
 }
@@ -200,7 +220,8 @@ impl Room {
         })?;
         let share = (space.total / limits::FREE_SHARE).min(limits::FREE_MIN);
         let min_free = data.options().min_free.unwrap_or(share);
-        Ok(Room { free: space.free.saturating_add(unfreed.len()), min_free })
+        let free = space.free.saturating_add(unfreed.len());
+        Ok(Room { free, really_free: space.free, min_free })
     }
 
     /// Bytes by which the disk is below its least free room.

@@ -105,5 +105,22 @@ pub const EARLY_AGE_US: u64 = 10_000_000;
 /// half a minute at most.
 pub const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a backup may keep journals from being created and fragments from being stored: callers
+/// wait meanwhile.
+pub const QUIET_MAX: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether a hold may go on.
+pub const HOLD_LOOK: Duration = Duration::from_secs(1);
+
+/// The longest hold: a copy that is slower than that is stuck.
+pub const HOLD_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// A hold ends when the free part of the disk is below this share of what is to stay free: room for
+/// appends goes before a backup.
+pub const HOLD_FREE_SHARE: u64 = 2;
+
+/// Bytes of the key space's file in one answer.
+pub const IMAGE_PART: usize = 1 << 20;
+
 /// How long a closing broker waits for what is under way.
 pub const CLOSE_WAIT: Duration = Duration::from_secs(5);

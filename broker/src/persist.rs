@@ -157,6 +157,7 @@ pub(crate) async fn persist(
     let fragment = Fragment { path_postfix, ..local };
     // Those of this moment: what changed since the span's end is recorded with a later fragment.
     let registers = served.replica().registers();
+    let _storing = broker.shared.storing.read().await;
     let put = put(&store, &fragment, &registers, source).await;
     match put {
         Ok(stored) => {

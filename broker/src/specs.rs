@@ -259,6 +259,7 @@ impl Broker {
         served: &Served,
         objects: &[Fragment],
     ) -> Result<(), Error> {
+        let _storing = self.shared.storing.read().await;
         for object in objects {
             self.shared.stores.get(&object.backing_store)?.delete(object).await?;
             served.stored().remove(object.span);

@@ -49,6 +49,8 @@ pub use journals::{
     Writer,
 };
 pub use reader::{Piece, Reader};
-pub use remote::{Deleted, NO_JOURNAL, Remote, ResetHead, Snapshots, Template};
+pub use remote::{
+    Deleted, HeldMoment, Holding, NO_JOURNAL, Remote, ResetHead, Snapshots, Template,
+};
 pub use session::Receipt;
 pub use staged::Staged;

@@ -83,7 +83,7 @@ impl Capability {
             ("courant.v1.Courant", "Heads" | "Status" | "Templates") => Capability::LIST,
             (
                 "courant.v1.Courant",
-                "Create" | "Delete" | "Prune" | "PutTemplate" | "DeleteTemplate",
+                "Create" | "Delete" | "Prune" | "PutTemplate" | "DeleteTemplate" | "Hold",
             ) => Capability::APPLY,
             ("courant.v1.Courant", "Append" | "Appends" | "AppendEach" | "Sync") => {
                 Capability::APPEND

@@ -115,6 +115,13 @@ impl Adapter {
         Ok(())
     }
 
+    /// All bytes of the file.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; position(self.backing.len()?)?];
+        self.backing.read(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Writes the whole file again, and syncs it. A sync that failed in an earlier process left its
     /// pages clean in the page cache and nowhere else: what is read there is as good as lost, and
     /// redb would build on it.

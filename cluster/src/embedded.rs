@@ -120,6 +120,14 @@ impl KeySpace for Embedded {
     fn remove_template(&self, prefix: String) -> BoxFuture<'_, Result<i64, Error>> {
         Box::pin(self.write(move |writer| writer.remove_template(&prefix)))
     }
+
+    fn image(&self) -> BoxFuture<'_, Result<Vec<u8>, Error>> {
+        Box::pin(self.write(|writer| {
+            // After a failed write the file may hold what nobody was shown.
+            writer.reopen()?;
+            writer.store.image()
+        }))
+    }
 }
 
 impl Shared {

@@ -49,6 +49,10 @@ pub trait KeySpace: Send + Sync + Debug {
     /// of its own the empty prefix has the built-in one.
     fn remove_template(&self, prefix: String) -> BoxFuture<'_, Result<i64, Error>>;
 
+    /// A copy of the file in which it lies, between two transactions. Opened anew it is this key
+    /// space, at this revision.
+    fn image(&self) -> BoxFuture<'_, Result<Vec<u8>, Error>>;
+
     fn revision(&self) -> i64 {
         *self.watch().borrow()
     }

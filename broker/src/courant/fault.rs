@@ -29,6 +29,7 @@ pub fn fault_of(error: &Error) -> Fault {
         | Error::TooSlow { .. }
         | Error::Unpersisted { .. }
         | Error::Busy { .. }
+        | Error::HoldEnded(_)
         | Error::Closing => Fault::Later,
         Error::Trimmed { .. } | Error::Lost { .. } | Error::Damaged { .. } | Error::Hole { .. } => {
             Fault::Io

@@ -239,7 +239,9 @@ async fn in_time(
 
 /// Whether a request to this path is a stream of messages, which its service takes one by one.
 fn has_many_messages(path: &str) -> bool {
-    ["/Append", "/Appends", "/AppendEach", "/Replicate"].iter().any(|method| path.ends_with(method))
+    ["/Append", "/Appends", "/AppendEach", "/Hold", "/Replicate"]
+        .iter()
+        .any(|method| path.ends_with(method))
 }
 
 /// Whether it is a gRPC request: HTTP/2 with a content type that begins so, as clients write

@@ -74,7 +74,7 @@ impl Remote {
     }
 
     /// Refuses what a Gazette broker has no request for.
-    async fn expect_courant(&self, lack: &str) -> Result<(), Error> {
+    pub(super) async fn expect_courant(&self, lack: &str) -> Result<(), Error> {
         match self.door().is_courant().await? {
             true => Ok(()),
             false => Err(theirs::unsupported(self.door(), lack)),

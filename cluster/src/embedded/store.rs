@@ -115,6 +115,11 @@ impl Store {
         })
     }
 
+    /// The bytes of the file. All that was committed is in it.
+    pub fn image(&self) -> Result<Vec<u8>, Error> {
+        self.adapter.bytes().map_err(|error| fault(redb::Error::Io(error)))
+    }
+
     fn database(&self) -> Faulted<Database> {
         self.adapter.clear_unfinished()?;
         self.adapter.renew()?;

@@ -5,11 +5,13 @@ use protocol::wire::courant::courant_server::Courant;
 use protocol::wire::courant::{
     AppendEachRequest, AppendRequest, AppendResponse, AppendsRequest, ChangedTemplate,
     CreateRequest, CreateResponse, DeleteRequest, DeleteResponse, DeleteTemplateRequest, Fault,
-    Head, HeadsRequest, HeadsResponse, PruneRequest, PruneResponse, PutTemplateRequest,
-    StatusRequest, StatusResponse, SyncRequest, SyncResponse, TemplatesRequest, TemplatesResponse,
+    Head, HeadsRequest, HeadsResponse, HoldRequest, HoldResponse, PruneRequest, PruneResponse,
+    PutTemplateRequest, StatusRequest, StatusResponse, SyncRequest, SyncResponse, TemplatesRequest,
+    TemplatesResponse,
 };
 use std::time::Duration;
 use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 fn head(name: &str, kept: &Kept) -> Head {
@@ -100,6 +102,14 @@ impl Drop for Waiting<'_> {
 impl Courant for Double {
     type AppendsStream = sessions::Answers;
     type AppendEachStream = each::Answers;
+    type HoldStream = ReceiverStream<Result<HoldResponse, Status>>;
+
+    async fn hold(
+        &self,
+        _request: Request<Streaming<HoldRequest>>,
+    ) -> Result<Response<Self::HoldStream>, Status> {
+        Err(Status::unimplemented("nothing here is kept in files"))
+    }
 
     async fn appends(
         &self,

@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+mod backup;
 mod completions;
 mod fsck;
 mod inspect;
@@ -28,6 +29,7 @@ pub enum Command {
     Journals(journals::Journals),
     Status(status::Status),
     Inspect(inspect::Inspect),
+    Backup(backup::BackUp),
     Fsck(fsck::Fsck),
     Completions(completions::Completions),
     #[command(name = notify::NAME, hide = true)]
@@ -43,6 +45,7 @@ impl Command {
             | Command::Journals(_)
             | Command::Status(_)
             | Command::Inspect(_)
+            | Command::Backup(_)
             | Command::Fsck(_)
             | Command::Completions(_)
             | Command::NotifyHelper(_) => false,
@@ -58,6 +61,7 @@ impl Command {
             Command::Journals(journals) => journals.run().await,
             Command::Status(status) => status.run().await,
             Command::Inspect(inspect) => inspect.run(),
+            Command::Backup(backup) => backup.run().await,
             Command::Fsck(fsck) => fsck.run().await,
             Command::Completions(completions) => completions.run(),
             Command::NotifyHelper(helper) => helper.run(),

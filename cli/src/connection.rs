@@ -9,13 +9,16 @@ use std::time::Duration;
 /// What --help shows flags under that do nothing; -h does not show them.
 const WITHOUT_EFFECT: &str = "Taken for gazctl's sake, without effect";
 
+/// The broker that is meant where none is named.
+const DEFAULT: &str = "http://localhost:8080";
+
 /// The broker that a command speaks to.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Broker")]
 pub struct Connection {
     /// The broker's URL: http://HOST:PORT, https://HOST:PORT or unix:///PATH.
     #[arg(long = "broker.address", visible_alias = "broker", value_name = "URL", global = true)]
-    #[arg(env = "BROKER_ADDRESS", default_value = "http://localhost:8080", value_parser = broker)]
+    #[arg(env = "BROKER_ADDRESS", default_value = DEFAULT, value_parser = broker)]
     address: String,
 
     /// The bearer token that requests carry.
@@ -71,7 +74,13 @@ pub fn broker(url: &str) -> Result<String, String> {
 impl Connection {
     /// A client of that broker. Nothing is asked of it yet.
     pub fn remote(&self) -> Result<Remote, Error> {
-        Ok(Remote::connect(&self.connect()?)?)
+        Ok(Remote::connect(&self.connect_to(&self.address)?)?)
+    }
+
+    /// The same, but at `url` where no other was named than the usual one.
+    pub fn remote_or(&self, url: Option<&str>) -> Result<Remote, Error> {
+        let address = url.filter(|_| self.address == DEFAULT).unwrap_or(&self.address);
+        Ok(Remote::connect(&self.connect_to(address)?)?)
     }
 
     /// The broker's URL, as it was given.
@@ -79,8 +88,8 @@ impl Connection {
         &self.address
     }
 
-    fn connect(&self) -> Result<Connect, Error> {
-        let mut connect = Connect::new(&self.address)?;
+    fn connect_to(&self, address: &str) -> Result<Connect, Error> {
+        let mut connect = Connect::new(address)?;
         // A variable that is set to nothing is one that is not set.
         if let Some(token) = self.auth_token.as_deref().filter(|token| !token.is_empty()) {
             connect = connect.with_token(token)?;

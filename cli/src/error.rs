@@ -99,6 +99,10 @@ pub enum Error {
     NoPartition(String),
     #[error("--broker.auth-keys: {0}")]
     Keys(client::token::Refused),
+    #[error("{0} is there and not empty: name another directory for the copy")]
+    Taken(String),
+    #[error("{0} is what an earlier backup left that did not end: remove it, and begin again")]
+    Unfinished(String),
     #[error("{0} is no data directory of courant")]
     NoData(String),
     #[error("ended at once, by a second signal: what was in flight may be unfinished")]

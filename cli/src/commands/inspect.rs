@@ -49,7 +49,7 @@ impl Inspect {
 }
 
 /// Opening a disk makes its directory, so one that is not there is told before.
-fn existing(data: &Path) -> Result<&Path, Error> {
+pub(super) fn existing(data: &Path) -> Result<&Path, Error> {
     let meta = std::fs::metadata(data).map_err(Error::io(format!("open {}", data.display())))?;
     match meta.is_dir() && data.join(MARK).exists() {
         true => Ok(data),

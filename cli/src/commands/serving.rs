@@ -6,12 +6,15 @@ use broker::server::Server;
 use broker::{Broker, Config, Memory};
 use client::{Durability, Journals};
 use futures::future::BoxFuture;
-use index::disk::RealDisk;
+use index::disk::{Disk, RealDisk};
 use protocol::Journal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// The file in a data directory that names the broker which runs on it, or did.
+pub const ADDRESS: &str = "address";
 
 /// A journal that is asked for to see whether the broker answers.
 const CHECKED: &str = "courant/self-check";
@@ -102,7 +105,9 @@ impl Serving {
         let endpoint = server.endpoint();
         let config = configure(data, advertised(&server, flags), flags)?;
         let endpoint = short(endpoint);
+        let disk = config.disk.clone();
         let broker = Broker::open(config).await.map_err(Error::data(data))?;
+        leave_address(&*disk, &endpoint);
         let (stop, stopped) = oneshot::channel();
         // A sender that is dropped stops as well.
         let until = async move { drop(stopped.await) };
@@ -129,6 +134,14 @@ impl Serving {
             tracing::error!(%error, "the server's task failed");
         }
         Ok(self.broker.close().await?)
+    }
+}
+
+/// Leaves the broker's URL in its data directory, for commands that get the directory alone.
+fn leave_address(disk: &dyn Disk, endpoint: &str) {
+    let text = format!("{endpoint}\n");
+    if let Err(error) = index::disk::replace(disk, Path::new(ADDRESS), text.as_bytes()) {
+        tracing::warn!(%error, "the data directory does not name its broker: backups need --broker");
     }
 }
 

@@ -95,7 +95,7 @@ impl Up {
 }
 
 /// A mount over the data would hide them from the broker; data in the mount would be journals.
-fn refuse_nested(data: &Path, mount: &Path) -> Result<(), Error> {
+pub(super) fn refuse_nested(data: &Path, mount: &Path) -> Result<(), Error> {
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(Error::io("find this directory"));
     let (data, mount) = (absolute(data)?, absolute(mount)?);

@@ -124,7 +124,7 @@ async fn list(
         fragments.extend(found);
     }
     let registers = last_registers(served, stores, &fragments).await?;
-    let second_writer = find_second_writer(served, &fragments).await;
+    let second_writer = find_second_writer(served, stores, &fragments).await;
     Ok((Found { fragments, extent, marks, second_writer }, registers))
 }
 

@@ -1,10 +1,13 @@
 //! Whether somebody else writes to a journal's stores: what is listed and can't be ours.
 
 use super::{Foreign, LocalBytes};
-use crate::Served;
+use crate::stores::Stores;
+use crate::{Error, Served};
+use futures::TryStreamExt;
 use index::ledger::Ledger;
 use index::store::digest;
-use protocol::Fragment;
+use index::{Located, Replica};
+use protocol::{Fragment, Offset, Span};
 use std::sync::Arc;
 
 /// Says so when a second writer appears, and when it is gone.
@@ -22,7 +25,11 @@ pub(super) fn report(served: &Served, second_writer: Option<&Foreign>) {
 
 /// What in the listing this broker can't have put: it overlaps local bytes that are others, or ends
 /// above the head of a journal with local records. The former is worse, and told first.
-pub(super) async fn find_second_writer(served: &Served, listing: &[Fragment]) -> Option<Foreign> {
+pub(super) async fn find_second_writer(
+    served: &Served,
+    stores: &Stores,
+    listing: &[Fragment],
+) -> Option<Foreign> {
     if served.replica().is_blank() {
         return None;
     }
@@ -38,14 +45,15 @@ pub(super) async fn find_second_writer(served: &Served, listing: &[Fragment]) ->
             let detail = || format!("{name} ends above the head {head}");
             above.get_or_insert_with(|| Foreign { detail: detail(), is_fork: false });
         }
-        let differs = match overlap(&ledger, fragment) {
+        match overlap(&ledger, fragment) {
             Overlap::None => continue,
             _ if is_known(served, &ledger, fragment) => continue,
-            Overlap::Part => "borders",
             Overlap::Whole if has_local_content(served, fragment).await => continue,
-            Overlap::Whole => "content",
-        };
-        let detail = format!("{name} has other {differs} than local bytes");
+            // As where local files are older than the store: what both have may still be the same.
+            Overlap::Part if has_content_of_local(served, stores, fragment).await => continue,
+            Overlap::Whole | Overlap::Part => {}
+        }
+        let detail = format!("{name} has other content than local bytes");
         return Some(Foreign { detail, is_fork: true });
     }
     above
@@ -96,4 +104,60 @@ async fn has_local_content(served: &Served, fragment: &Fragment) -> bool {
             true
         }
     }
+}
+
+/// The same where only a part of the fragment is local: that part of its object is compared. Where
+/// it can't be read the question stays open, too.
+async fn has_content_of_local(served: &Served, stores: &Stores, fragment: &Fragment) -> bool {
+    match is_of_local(served, stores, fragment).await {
+        Ok(true) => {
+            served.stored().set_verified(fragment);
+            true
+        }
+        Ok(false) => false,
+        Err(error) => {
+            let journal = served.journal();
+            tracing::warn!(%journal, %error, "a listed fragment can't be compared");
+            true
+        }
+    }
+}
+
+async fn is_of_local(served: &Served, stores: &Stores, fragment: &Fragment) -> Result<bool, Error> {
+    let store = stores.get(&fragment.backing_store)?;
+    let mut at = fragment.begin();
+    let mut content = store.open(fragment, at).await?;
+    while let Some(chunk) = content.try_next().await? {
+        if !agrees(served.replica(), at, &chunk)? {
+            return Ok(false);
+        }
+        at = at.plus(chunk.len() as u64);
+    }
+    Ok(true)
+}
+
+/// Whether the local ones among the bytes at `begin` are these.
+fn agrees(replica: &Replica, begin: Offset, chunk: &[u8]) -> Result<bool, Error> {
+    let span = Span::at(begin, chunk.len() as u64);
+    let mut at = begin;
+    while at < span.end() {
+        at = match replica.locate(at) {
+            Located::Ahead => return Ok(true),
+            Located::Trimmed(other)
+            | Located::Lost(other)
+            | Located::Damaged(other)
+            | Located::Remote(other) => other.end(),
+            Located::Local(local) => {
+                let len = local.end().min(span.end()).since(at);
+                let mut found = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+                let n = replica.read(at, &mut found)?;
+                let from = usize::try_from(at.since(begin)).unwrap_or(usize::MAX);
+                if found[..n] != chunk[from..from + n] {
+                    return Ok(false);
+                }
+                at.plus(n as u64)
+            }
+        };
+    }
+    Ok(true)
 }

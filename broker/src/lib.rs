@@ -12,7 +12,7 @@
 
 pub mod append;
 pub mod auth;
-mod backing;
+pub mod backing;
 pub mod broker;
 mod courant;
 mod driver;

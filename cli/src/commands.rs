@@ -10,6 +10,7 @@ pub mod mount_helper;
 mod mounting;
 mod notify;
 mod port;
+mod repair;
 mod serve;
 mod serving;
 mod staging;
@@ -30,6 +31,7 @@ pub enum Command {
     Status(status::Status),
     Inspect(inspect::Inspect),
     Backup(backup::BackUp),
+    Repair(repair::Repair),
     Fsck(fsck::Fsck),
     Completions(completions::Completions),
     #[command(name = notify::NAME, hide = true)]
@@ -46,6 +48,7 @@ impl Command {
             | Command::Status(_)
             | Command::Inspect(_)
             | Command::Backup(_)
+            | Command::Repair(_)
             | Command::Fsck(_)
             | Command::Completions(_)
             | Command::NotifyHelper(_) => false,
@@ -62,6 +65,7 @@ impl Command {
             Command::Status(status) => status.run().await,
             Command::Inspect(inspect) => inspect.run(),
             Command::Backup(backup) => backup.run().await,
+            Command::Repair(repair) => repair.run().await,
             Command::Fsck(fsck) => fsck.run().await,
             Command::Completions(completions) => completions.run(),
             Command::NotifyHelper(helper) => helper.run(),

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn usage_is_told_from_failure() {
         // Case: arguments, and whether they are understood
-        let cases: [(&[&str], bool); 37] = [
+        let cases: [(&[&str], bool); 40] = [
             (&["up"], true),
             (&["up", "--data", "d", "--mount", "m", "--listen", "127.0.0.1:0"], true),
             (&["up", "--durability", "memory", "--local-budget", "1G", "--min-free=64MiB"], true),
@@ -134,6 +134,9 @@ mod tests {
             (&["journals", "list", "--broker.address", "ftp://h:1"], false),
             (&["umount", "m"], true),
             (&["inspect", "d"], true),
+            (&["backup", "d", "to", "--broker", "http://h:1"], true),
+            (&["backup", "d"], false),
+            (&["repair", "--dry-run", "d"], true),
             (&["journals", "list", "-l", "name:prefix=local/", "-o", "json", "-L", "tag"], true),
             (&["journals", "list", "-l", "a=b=,!"], false),
             (&["journals", "append", "-l", "name=local/x", "--broker.address", "http://h:1"], true),

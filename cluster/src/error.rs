@@ -24,7 +24,10 @@ pub enum Error {
     #[error("key space storage failed to sync")]
     Unsynced,
     /// The file was written by a later release.
-    #[error("key space has format {found}; newest known is {known}")]
+    #[error(
+        "the key space has format {found}, and this release reads up to {known}: use the release \
+         that wrote it, or a newer one"
+    )]
     NewerFormat { found: u64, known: u64 },
     /// A stored value that this release cannot read.
     #[error("key space is damaged at {table}/{key}: {reason}")]
@@ -43,6 +46,24 @@ impl Error {
         let Error::Storage(error) = self else { return false };
         let redb::Error::Io(error) = &**error else { return false };
         matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
+    /// Whether the file holds what no release wrote: then there is no use in trying again.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Error::Damaged { .. } => true,
+            Error::Storage(error) => match &**error {
+                redb::Error::Io(error) => {
+                    matches!(
+                        error.kind(),
+                        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+                    )
+                }
+                redb::Error::Corrupted(_) | redb::Error::RepairAborted => true,
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     pub fn remedy(&self) -> Remedy {

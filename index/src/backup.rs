@@ -176,7 +176,7 @@ fn stat_len(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, Error> {
 }
 
 /// Copies the parts that are no holes, up to `at_most`; the length as well.
-fn copy(
+pub(crate) fn copy(
     from: &dyn DiskFile,
     to: &dyn DiskFile,
     at_most: u64,

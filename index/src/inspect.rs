@@ -74,16 +74,26 @@ pub fn inspect(
     Ok(Report { recovered, journals })
 }
 
-fn check(replica: &Replica, mut progress: impl FnMut(u64)) -> Result<JournalReport, Error> {
-    let ledger = replica.ledger();
+/// The whole local spans of a journal whose bytes do not match their sums, or can't be read.
+pub(crate) fn wrong(replica: &Replica) -> Vec<Span> {
+    let is_wrong =
+        |(span, crc): &(Span, u32)| !replica.mirror().checksum(*span).is_ok_and(|sum| sum == *crc);
+    sums(&replica.ledger()).into_iter().filter(is_wrong).map(|(span, _)| span).collect()
+}
+
+/// The spans that are local as a whole, and their sums.
+fn sums(ledger: &Ledger) -> Vec<(Span, u32)> {
     let mut sums: Vec<(Span, u32)> =
         ledger.closed.iter().map(|closed| (closed.span, closed.crc)).collect();
     sums.push((Span::between(ledger.spool.begin, ledger.head), ledger.spool.crc));
+    sums.retain(|(span, _)| !span.is_empty() && is_whole(&ledger.local, *span));
+    sums
+}
+
+fn check(replica: &Replica, mut progress: impl FnMut(u64)) -> Result<JournalReport, Error> {
+    let ledger = replica.ledger();
     let (mut verified_len, mut wrong) = (0, Vec::new());
-    for (span, crc) in sums {
-        if span.is_empty() || !is_whole(&ledger.local, span) {
-            continue;
-        }
+    for (span, crc) in sums(&ledger) {
         match replica.mirror().checksum(span)? == crc {
             true => verified_len += span.len(),
             false => wrong.push(span),

@@ -6,8 +6,8 @@
 //!
 //! Rooms: the local side is [`disk`] (the seam), [`record`] and [`log`], [`ledger`] (the fold of a
 //! journal's records), [`mirror`], [`staging`], [`replica`] (one journal), [`checkpoint`],
-//! [`recover`], [`datadir`] and [`backup`]; the stored side is [`name`], [`codec`], [`cover`], [`store`],
-//! [`file_store`] and [`cloud`].
+//! [`recover`], [`datadir`], [`backup`] and [`repair`]; the stored side is [`name`], [`codec`],
+//! [`cover`], [`store`], [`file_store`] and [`cloud`].
 
 pub mod backup;
 pub mod blocking;
@@ -32,6 +32,7 @@ mod pins;
 pub mod record;
 pub mod recover;
 mod registers;
+pub mod repair;
 pub mod replica;
 pub mod spans;
 pub mod staging;

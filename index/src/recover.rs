@@ -55,13 +55,37 @@ pub(crate) type Journals = Vec<(Ledger, Mirror)>;
 pub(crate) type Headless = BTreeMap<Life, Offset>;
 
 /// What was before a directory is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Before {
     /// A stop of any kind.
     Stop,
     /// It was copied from a running one, the log first and up to a moment that was synced. What
     /// mirrors have beyond is of later, and files of no journal are of journals that began later.
     Copy,
+    /// The loss of the checkpoint: this is what is known without it.
+    Loss(Known),
+}
+
+/// What is known of journals without a checkpoint.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Those that there are.
+    pub names: BTreeMap<Life, Journal>,
+    /// How far their mirrors reached.
+    pub ends: Headless,
+}
+
+impl Known {
+    /// Journals of which nothing else is known, at the first place of the log that is there.
+    fn checkpoint(&self, disk: &dyn Disk) -> Result<Checkpoint, Error> {
+        let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
+        let first = entries.iter().filter_map(|entry| log::number_of(&entry.name)).min();
+        let ledger =
+            |(life, name): (&Life, &Journal)| Ledger::new(*life, name.clone(), Position::default());
+        let ledgers = self.names.iter().map(ledger).collect();
+        let start = Position::new(first.unwrap_or(0), 0);
+        Ok(Checkpoint { start, boot_id: String::new(), ledgers })
+    }
 }
 
 pub(crate) fn recover(
@@ -69,7 +93,10 @@ pub(crate) fn recover(
     segment_len: u64,
     before: Before,
 ) -> Result<(Log, Journals, Headless, Recovered), Error> {
-    let checkpoint = Checkpoint::read(&**disk)?;
+    let checkpoint = match &before {
+        Before::Stop | Before::Copy => Checkpoint::read(&**disk)?,
+        Before::Loss(known) => Some(known.checkpoint(&**disk)?),
+    };
     let is_new = checkpoint.is_none();
     let mut checkpoint = checkpoint.unwrap_or_default();
     let ledgers = std::mem::take(&mut checkpoint.ledgers);
@@ -77,13 +104,16 @@ pub(crate) fn recover(
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
     let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
-    let is_copy = before == Before::Copy;
+    let is_copy = matches!(before, Before::Copy);
     let is_other_boot = !is_new && !is_copy && *last_boot != boot_id;
     replay.settle_suspects(is_other_boot)?;
     let log_is_damaged = !scan.damaged.is_empty();
     // The death of a process alone leaves no byte in a mirror that is not in the log.
     if log_is_damaged || !(is_other_boot || is_copy) {
         replay.find_damage(log_is_damaged)?;
+    }
+    if let Before::Loss(known) = &before {
+        replay.keep_ends(&known.ends, is_other_boot)?;
     }
     replay.close_gaps(is_other_boot)?;
     replay.fit_mirrors()?;
@@ -101,7 +131,7 @@ pub(crate) fn recover(
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
     log.sync(log.position())?;
     match before {
-        Before::Stop => replay.find_orphans()?,
+        Before::Stop | Before::Loss(_) => replay.find_orphans()?,
         Before::Copy => replay.remove_orphans()?,
     }
     let headless = replay.headless()?;
@@ -148,8 +178,10 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
 
 fn bound_aside(disk: &dyn Disk) -> Result<(), Error> {
     let entries = disk.list(Path::new(ASIDE)).map_err(Error::disk("list", ASIDE))?;
-    let surplus = entries.len().saturating_sub(limits::ASIDE_FILES_MAX);
-    for entry in entries.iter().take(surplus) {
+    // What a repair has set aside lies in directories, and is for people to remove.
+    let files: Vec<_> = entries.iter().filter(|entry| !entry.is_dir).collect();
+    let surplus = files.len().saturating_sub(limits::ASIDE_FILES_MAX);
+    for entry in files.iter().take(surplus) {
         let path = Path::new(ASIDE).join(&entry.name);
         disk.remove(&path).map_err(Error::disk("remove", &path))?;
     }

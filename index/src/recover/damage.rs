@@ -93,7 +93,7 @@ pub fn is_stored(closed: &Closed) -> bool {
 }
 
 /// Records are missing up to `end`: the bytes are damaged, and a new spool begins behind them.
-fn close(ledger: &mut Ledger, end: Offset) {
+pub fn close(ledger: &mut Ledger, end: Offset) {
     if !ledger.spool_is_empty() {
         fold(ledger, Body::Rolled(ledger.rolled()));
     }

@@ -207,6 +207,28 @@ impl Replay {
         Ok(())
     }
 
+    /// Without a checkpoint a journal goes on behind all that may have been shown: what its mirror
+    /// had is damaged, since nothing vouches for it, and after another boot so much more is lost as
+    /// a ceiling may have been above it.
+    pub fn keep_ends(
+        &mut self,
+        ends: &BTreeMap<Life, Offset>,
+        is_other_boot: bool,
+    ) -> Result<(), Error> {
+        for (life, (ledger, mirror)) in &mut self.journals {
+            let end = ends.get(life).copied().unwrap_or_default();
+            if end > ledger.head {
+                damage::close(ledger, end);
+                mirror.begin_file(end)?;
+            }
+            if is_other_boot && ledger.head > Offset::ZERO {
+                let above = ledger.head.checked_add(limits::CEILING_STEP_MAX);
+                ledger.ceiling = ledger.ceiling.max(above.unwrap_or(ledger.head));
+            }
+        }
+        Ok(())
+    }
+
     /// After another boot a head resumes at its ceiling: offsets below it may have been shown.
     pub fn close_gaps(&mut self, is_other_boot: bool) -> Result<(), Error> {
         for (ledger, mirror) in self.journals.values_mut() {

@@ -47,6 +47,52 @@ fn t15_a_flipped_bit_is_never_read() {
     assert!(right > 0, "{right} right, {told} told");
 }
 
+#[test]
+fn what_is_damaged_opens_again_after_a_repair() {
+    let whole = Whole::make();
+    // Case: what is flipped, at which byte, whether a start refuses it, and what the repair keeps
+    let cases = [
+        ("checkpoint", 9, true, "checkpoint"),
+        ("keyspace.redb", 2, true, "keyspace.redb"),
+        ("mirror", 5000, false, "."),
+    ];
+    for (place, at, is_refused, kept) in cases {
+        let copy = whole.copy();
+        let data = copy.path().join("data");
+        let path = data.to_str().unwrap();
+        if !is_refused {
+            // A start moves what is in the log again, over whatever is wrong.
+            daemon::run(&["repair", path]).ok();
+        }
+        let len = |file: &PathBuf| fs::metadata(file).unwrap().len();
+        let file = files(&data, place).into_iter().max_by_key(len).unwrap();
+        flip_bit(&file, at, 1);
+        if is_refused {
+            assert!(matches!(whole.check(&data), Err(Seen::Told)), "{place} is refused");
+        }
+        let would = daemon::run(&["repair", "--dry-run", path]).ok().text();
+        assert!(would.contains(kept) && would.contains("would be"), "{place}: {would}");
+        assert!(files(&data, "aside").is_empty(), "{place}: a dry run changed something");
+        let done = daemon::run(&["repair", path]).ok().text();
+        assert!(!done.contains("would"), "{place}: {done}");
+        let is_kept = |file: &PathBuf| file.to_str().unwrap().contains(kept);
+        assert!(files(&data, "aside").iter().any(is_kept), "{place}: {done}");
+        match whole.check(&data) {
+            Ok(()) | Err(Seen::Told) => {}
+            Err(Seen::Wrong(wrong)) => panic!("{place}: {wrong}; {done}"),
+        }
+        let again = daemon::run(&["repair", path]).ok().text();
+        assert!(again.contains("nothing had to be repaired"), "{place}: {again}");
+    }
+}
+
+#[test]
+fn a_directory_with_a_broker_is_not_repaired() {
+    let up = Up::start();
+    let refusal = daemon::refused(&["repair", up.data().to_str().unwrap()]);
+    assert!(refusal.contains("in use"), "{refusal}");
+}
+
 /// What is read of flipped bytes.
 enum Seen {
     /// An error that names the place.

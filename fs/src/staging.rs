@@ -79,6 +79,8 @@ impl Staging {
             entries.iter().filter_map(|entry| numbered(&entry.name)).collect()
         };
         let (left, set_aside) = (numbers(&left), numbers(&aside));
+        // They would be set aside as what no draft is, and are whole.
+        left.iter().try_for_each(|number| draft::refuse_newer(&*disk, *number))?;
         let number = left.iter().chain(&set_aside).max().copied().unwrap_or_default();
         let table = Table { number, bytes, aside: aside.len() as u64, ..Table::default() };
         let (table, left) = (Mutex::new(table), Mutex::new(left));

@@ -120,7 +120,8 @@ impl Checkpoint {
         }
         let stored = StoredCheckpoint::decode(body).map_err(|error| damaged(&error.to_string()))?;
         if stored.format > record::FORMAT {
-            return Err(Error::NewerFormat { found: stored.format, known: record::FORMAT });
+            let (found, known) = (stored.format, record::FORMAT);
+            return Err(Error::NewerFormat { file: path.into(), found, known });
         }
         let ledgers = stored.journals.into_iter().map(load).collect::<Option<Vec<_>>>();
         let ledgers = ledgers.ok_or_else(|| damaged("it holds an invalid name"))?;

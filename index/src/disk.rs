@@ -109,8 +109,8 @@ pub trait DiskFile: Debug + Send + Sync + 'static {
     fn reserve(&self, at: u64, len: u64) -> io::Result<()>;
     /// Frees the bytes; they read as zeros then (`FALLOC_FL_PUNCH_HOLE`).
     fn punch(&self, at: u64, len: u64) -> io::Result<()>;
-    /// The next part at `at` or beyond that is no hole, from its begin to its end; `None` where only
-    /// a hole follows. A disk that knows of no holes has none.
+    /// The next part at `at` or beyond that is no hole, from its begin to its end; `None` where
+    /// only a hole follows. A disk that knows of no holes has none.
     fn next_data(&self, at: u64) -> io::Result<Option<Range<u64>>> {
         let len = self.len()?;
         Ok((at < len).then_some(at..len))

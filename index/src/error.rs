@@ -19,9 +19,10 @@ pub enum Error {
     )]
     InUse(PathBuf),
     #[error(
-        "the data directory has format {found}; this release reads up to {known}: use a newer one"
+        "{file} has format {found}, and this release reads up to {known}: use the release that \
+         wrote it, or a newer one"
     )]
-    NewerFormat { found: u32, known: u32 },
+    NewerFormat { file: PathBuf, found: u32, known: u32 },
     #[error("{0} is damaged: {1}")]
     Damaged(PathBuf, String),
     #[error(

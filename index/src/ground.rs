@@ -40,7 +40,7 @@ pub(crate) fn check_format(disk: &dyn Disk) -> Result<(), Error> {
     let number = text.trim().strip_prefix("courant data format ").and_then(|n| n.parse().ok());
     match number {
         Some(found) if found > record::FORMAT => {
-            Err(Error::NewerFormat { found, known: record::FORMAT })
+            Err(Error::NewerFormat { file: path.into(), found, known: record::FORMAT })
         }
         Some(_) => Ok(()),
         None => Err(Error::Damaged(path.into(), format!("it says {:?}", text.trim()))),

@@ -293,13 +293,28 @@ pub fn is_begun(bytes: &[u8], position: Position) -> bool {
     may_start(bytes) && bytes.get(8..16) == Some(&position.0.to_le_bytes())
 }
 
+/// The version of a frame at the start of `bytes` that a newer release wrote at `position`: it
+/// verifies, and all that is known of it is where its checksum lies.
+pub fn newer_version(bytes: &Bytes, position: Position) -> Option<u32> {
+    let version = *bytes.strip_prefix(&MAGIC[..3])?.first()?;
+    let checked = bytes.get(8..FRAME_LEN.checked_add(word(bytes, 28)? as usize)?)?;
+    let is_frame = long(bytes, 8)? == position.0 && crc32c::crc32c(checked) == word(bytes, 4)?;
+    (is_frame && version > MAGIC[3]).then_some(version.into())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_le_bytes(word))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from(word(bytes, at)?) | u64::from(word(bytes, at + 4)?) << 32)
+}
+
 /// The frame at the start of `bytes`, if one verifies there that was written at `position`.
 pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
-    let word = |at: usize| {
-        let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-        Some(u32::from_le_bytes(word))
-    };
-    let long = |at: usize| Some(u64::from(word(at)?) | u64::from(word(at + 4)?) << 32);
+    let word = |at: usize| word(bytes, at);
+    let long = |at: usize| long(bytes, at);
     if bytes.get(..4)? != MAGIC || long(8)? != position.0 {
         return None;
     }

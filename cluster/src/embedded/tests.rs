@@ -7,6 +7,23 @@ use std::io;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[test]
+fn a_newer_format_is_refused_by_name() {
+    let memory = Arc::new(Memory::default());
+    drop(Embedded::open(memory.clone(), 1).unwrap());
+    let adapter = crate::backing::Adapter::new(memory.clone());
+    let database = redb::Database::builder().create_with_backend(adapter).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let meta = redb::TableDefinition::<&str, u64>::new("meta");
+    transaction.open_table(meta).unwrap().insert("format", 2).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let refused = Embedded::open(memory, 1).unwrap_err().to_string();
+    for word in ["key space", "format 2", "up to 1", "newer"] {
+        assert!(refused.contains(word), "nothing of {word} in: {refused}");
+    }
+}
+
 /// Memory that fails one kind of operation after so many of it, until told otherwise.
 #[derive(Debug, Default)]
 struct Failing {

@@ -1,9 +1,9 @@
 //! One draft: content that was accepted and is not committed yet, in a file of its own.
 
 use super::Staging;
-use super::header::{HEADER_LEN, Header, Manner, Mark};
+use super::header::{HEADER_LEN, Header, Manner, Mark, VERSION};
 use crate::Error;
-use client::disk::{DiskFile, Open, read_exact_at};
+use client::disk::{Disk, DiskFile, Open, read_exact_at};
 use client::{Staged, Writer, crc32c_append};
 use protocol::{Journal, Life};
 use std::io;
@@ -275,6 +275,27 @@ fn failed(operation: &'static str, number: u64) -> impl FnOnce(io::Error) -> Err
     move |error| Error::Staging {
         is_full: matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded),
         detail: format!("{operation} {}: {error}", path(number).display()),
+    }
+}
+
+/// Refuses a draft of a newer release, by its name.
+pub(super) fn refuse_newer(disk: &dyn Disk, number: u64) -> io::Result<()> {
+    let path = path(number);
+    let mut bytes = [0; HEADER_LEN];
+    match read_exact_at(&*disk.open(&path, Open::Read)?, &mut bytes, 0) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+        read => read?,
+    }
+    match Header::newer_version(&bytes) {
+        None => Ok(()),
+        Some(found) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "{} has format {found}, and this release reads up to {VERSION}: use the release \
+                 that wrote it, or a newer one",
+                path.display()
+            ),
+        )),
     }
 }
 

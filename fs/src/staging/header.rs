@@ -10,6 +10,9 @@ pub(crate) const HEADER_LEN: usize = 1024;
 
 const MAGIC: &str = "courant draft 1";
 
+/// The version in it.
+pub(crate) const VERSION: u32 = 1;
+
 /// How what is written through a handle becomes appends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
@@ -83,14 +86,16 @@ impl Header {
         bytes
     }
 
+    /// The version of a header that a newer release wrote; its sum has to be right.
+    pub fn newer_version(bytes: &[u8]) -> Option<u32> {
+        let first = verified(bytes)?.lines().next()?;
+        let version = first.strip_prefix("courant draft ")?.parse().ok()?;
+        Some(version).filter(|version| *version > VERSION)
+    }
+
     /// `None` for what no header is.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let end = text.find("\nheader ")? + "\nheader ".len();
-        let sum: u32 = text[end..].trim_end().parse().ok()?;
-        if sum != crc32c_append(0, &text.as_bytes()[..end]) {
-            return None;
-        }
+        let text = verified(bytes)?;
         let mut lines = text.lines();
         if lines.next()? != MAGIC {
             return None;
@@ -112,6 +117,14 @@ impl Header {
             mark: Mark { len: next("length")?.parse().ok()?, crc: next("crc")?.parse().ok()? },
         })
     }
+}
+
+/// The text of a header whose sum is right.
+fn verified(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let end = text.find("\nheader ")? + "\nheader ".len();
+    let sum: u32 = text[end..].trim_end().parse().ok()?;
+    (sum == crc32c_append(0, &text.as_bytes()[..end])).then_some(text)
 }
 
 impl Manner {

@@ -100,8 +100,12 @@ impl<'a> Walk<'a> {
             if let Some(header) = &header
                 && header.format > record::FORMAT
             {
-                let (found, known) = (header.format, record::FORMAT);
-                return Err(Error::NewerFormat { found, known });
+                let (file, found) = (path_of(number), header.format);
+                return Err(Error::NewerFormat { file, found, known: record::FORMAT });
+            }
+            if let Some(found) = record::newer_version(&head, Position::new(number, 0)) {
+                let file = path_of(number);
+                return Err(Error::NewerFormat { file, found, known: record::FORMAT });
             }
             walk.headers.insert(number, header);
         }

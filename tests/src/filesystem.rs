@@ -91,6 +91,15 @@ fcntl.ioctl(os.open(\".\", os.O_RDONLY), 0x8004587D, struct.pack(\"I\", 2))'";
         shell::bash(&self.path, line, &[]).ok();
     }
 
+    /// Has an error make it read-only under whoever has files open, as `errors=remount-ro` does
+    /// (`trigger_fs_error` in fs/ext4/sysfs.c). Only another mount makes it writable again.
+    #[track_caller]
+    pub fn make_read_only(&self) {
+        let line = "mount -o remount,errors=remount-ro root &&
+            echo test > /sys/fs/ext4/$1/trigger_fs_error";
+        shell::bash(self.folder.path(), line, &[&self.device]).ok();
+    }
+
     /// Mounts it anew after a cut. Nobody may have a file of it open any more.
     #[track_caller]
     pub fn again(&mut self) {

@@ -111,6 +111,39 @@ impl Ground for Real {
     }
 }
 
+/// An ext4 that an error makes read-only while the broker runs.
+pub struct ReadOnly {
+    real: Real,
+    is_read_only: bool,
+}
+
+impl ReadOnly {
+    pub fn new() -> ReadOnly {
+        ReadOnly { real: Real::new(), is_read_only: false }
+    }
+}
+
+impl Ground for ReadOnly {
+    fn root(&self) -> &Path {
+        self.real.root()
+    }
+
+    fn boot(&self) -> PathBuf {
+        self.real.boot()
+    }
+
+    fn fail(&mut self) {
+        if !std::mem::replace(&mut self.is_read_only, true) {
+            self.real.disk.make_read_only();
+        }
+    }
+
+    fn cut(&mut self, seed: usize) {
+        self.real.cut(seed);
+        self.is_read_only = false;
+    }
+}
+
 pub struct Machine<G> {
     // In the order in which they are to end.
     mounted: Option<Daemon>,

@@ -7,7 +7,7 @@
 mod machine;
 mod trial;
 
-use machine::{Forgetful, Ground, Machine, Real};
+use machine::{Forgetful, Ground, Machine, ReadOnly, Real};
 use std::time::Duration;
 use tests::ground;
 use tests::patience::{LIMIT, pause, until};
@@ -85,6 +85,39 @@ fn a_disk_that_fails_takes_no_append_and_is_named() {
     let runs = trial::read(&machine.url(), "local/log");
     trial.check(&trial::Runs::new(), 0, &runs).unwrap_or_else(|wrong| panic!("{wrong}"));
     machine.ask(&["journals", "append", "local/log", "-i", "/dev/null"]).ok();
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_takes_no_append_and_is_read_on() {
+    let mut machine = begin(ReadOnly::new());
+    let mut trial = Trial::default();
+    let mut writers = [0, 1, 3].map(|id| start(&machine, id, 1));
+    writers.iter_mut().for_each(Writer::until_acknowledged);
+    machine.fail();
+    for writer in &mut writers {
+        // Each sees its next append fail, and nobody hangs.
+        assert_eq!(writer.wait(LIMIT).code(), Some(1));
+        let (last, log) = (writer.last_word(), machine.log());
+        assert!(last.ends_with("EIO") || last.ends_with("500"), "{last}; {log}");
+        note(writer, &mut trial);
+    }
+    // Nothing more is acknowledged, at either durability.
+    for durability in ["disk", "memory"] {
+        let line = ["journals", "append", "local/log", "--durability", durability, "-i"];
+        let refused = machine.ask(&[&line[..], &["/etc/hostname"]].concat()).refusal(1);
+        assert!(refused.contains("Read-only file system"), "{durability}: {refused}");
+    }
+    until("the log says so", || machine.log().contains("Read-only file system"));
+    // What is there is read on, and all of it is right.
+    let seen = trial::read(&machine.url(), "local/log");
+    assert!(trial::end(&seen) > 0);
+    let synced = machine.synced(JOURNAL);
+    machine.cut(0);
+    machine.boot();
+    let runs = trial::read(&machine.url(), "local/log");
+    trial.check(&seen, synced, &runs).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(head(&machine) >= trial::end(&seen), "an offset that was shown is given again");
+    machine.ask(&["journals", "append", "local/log", "-i", "/etc/hostname"]).ok();
 }
 
 /// A machine with the journal.

@@ -141,7 +141,7 @@ impl Serving {
 fn leave_address(disk: &dyn Disk, endpoint: &str) {
     let text = format!("{endpoint}\n");
     if let Err(error) = index::disk::replace(disk, Path::new(ADDRESS), text.as_bytes()) {
-        tracing::warn!(%error, "the data directory does not name its broker: backups need --broker");
+        tracing::warn!(%error, "the data directory names no broker: backups need --broker");
     }
 }
 

@@ -17,7 +17,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Request};
 
 /// The calls of both packages, and what each needs.
-const CALLS: [(&str, Capability); 20] = [
+const CALLS: [(&str, Capability); 21] = [
     ("List", Capability::LIST),
     ("Apply", Capability::APPLY),
     ("Read", Capability::READ),
@@ -26,6 +26,7 @@ const CALLS: [(&str, Capability); 20] = [
     ("ListFragments", Capability::READ),
     ("FragmentStoreHealth", Capability::READ),
     ("courant Append", Capability::APPEND),
+    ("courant Hold", Capability::APPLY),
     ("courant Appends", Capability::APPEND),
     ("courant AppendEach", Capability::APPEND),
     ("courant Sync", Capability::APPEND),
@@ -89,6 +90,7 @@ async fn call(channel: &Channel, name: &str, token: Option<&str>) -> Result<(), 
         "courant Append" => ours.append(parts()).await.map(drop),
         "courant Appends" => ours.appends(tokio_stream::empty()).await.map(drop),
         "courant AppendEach" => ours.append_each(tokio_stream::empty()).await.map(drop),
+        "courant Hold" => ours.hold(tokio_stream::empty()).await.map(drop),
         "courant Sync" => {
             ours.sync(courant::SyncRequest { journal: journal(), offset: 0 }).await.map(drop)
         }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tests::daemon;
 use tests::ground;
 use tests::patience::until;
@@ -136,6 +137,7 @@ impl Whole {
         let serves = |of: &Running| String::from_utf8_lossy(&of.stdout()).contains("ready:");
         until("it serves, or ends", || serves(&starting) || starting.ended().is_some());
         if !serves(&starting) {
+            starting.wait(SAID_LIMIT);
             let said = starting.stderr();
             return match said.contains("courant: ") && !said.contains("panicked") {
                 true => Err(Seen::Told),
@@ -174,6 +176,9 @@ impl Whole {
         Ok(found)
     }
 }
+
+/// How long the last words of one that ended may be under way.
+const SAID_LIMIT: Duration = Duration::from_secs(30);
 
 /// Bytes of a read.
 const PIECE: usize = 4096;

@@ -57,6 +57,14 @@ pub fn bash(directory: &Path, line: &str, arguments: &[&str]) -> Ran {
     run(&mut command, LIMIT)
 }
 
+/// A program that signals end, whoever runs the tests: what a shell starts in the background ignores
+/// SIGINT, and so would all that it starts.
+pub fn with_signals(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal", program]);
+    command
+}
+
 /// A program of `tests/programs` in Python, ready to be run or started.
 pub fn python(program: &str) -> Command {
     let mut command = Command::new("python3");

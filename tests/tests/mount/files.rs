@@ -244,7 +244,7 @@ fn a_thousand_waiting_readers_take_no_thread_and_end_by_a_signal() {
     assert!(resident < MEMORY_MAX, "{resident} bytes are resident");
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
         // Case: one more, which reads what is there and waits among the others.
-        let mut command = std::process::Command::new("cat");
+        let mut command = shell::with_signals("cat");
         let mut one = Running::start(command.arg(up.file(".courant/follow/log")));
         one.until_prints("first");
         one.signal(signal);

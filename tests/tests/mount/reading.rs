@@ -223,7 +223,7 @@ fn t08_a_waiting_follower_ends_at_each_signal() {
         for follower in followers {
             for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
                 let target = if follower[0] == "tail" { &file } else { &follow };
-                let mut command = Command::new("stdbuf");
+                let mut command = shell::with_signals("stdbuf");
                 command.arg("-o0").args(follower).arg(target);
                 let mut running = Running::start(command.stdin(Stdio::null()));
                 running.until_prints("first");

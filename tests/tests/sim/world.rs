@@ -246,8 +246,18 @@ impl World {
     }
 }
 
-/// All of a journal, as it is at this moment.
+/// All of a journal, as it is at this moment. A broker that dies meanwhile may come back with
+/// another head: then it is read again.
 pub async fn read_all(journals: &dyn Journals, name: &Journal) -> Result<Found, Error> {
+    loop {
+        let found = read_to_head(journals, name).await?;
+        if patiently(|| journals.stat(name)).await?.head == found.head {
+            return Ok(found);
+        }
+    }
+}
+
+async fn read_to_head(journals: &dyn Journals, name: &Journal) -> Result<Found, Error> {
     let stat = patiently(|| journals.stat(name)).await?;
     let registers = stat.registers.unwrap_or_default();
     let mut found = Found { head: stat.head, registers, ..Found::default() };

@@ -13,16 +13,29 @@ use std::sync::Arc;
 pub const KEY_SPACE: &str = "keyspace.redb";
 
 /// The journals of the key space in a data directory, by their lives; nothing is changed there.
-/// None where there is no key space yet.
-pub fn names(disk: Arc<dyn Disk>) -> Result<BTreeMap<Life, Journal>, Error> {
-    let fault = |source| index::Error::Disk { operation: "open", path: KEY_SPACE.into(), source };
-    if disk.stat(Path::new(KEY_SPACE)).map_err(fault)?.is_none() {
-        return Ok(BTreeMap::new());
+/// `None` where there is no key space.
+pub fn names(disk: Arc<dyn Disk>) -> Result<Option<BTreeMap<Life, Journal>>, Error> {
+    let backing = Arc::new(FileBacking::open(&DryDisk::new(disk)).map_err(unopened)?);
+    if Embedded::is_blank(backing.clone()).map_err(unopened)? {
+        return Ok(None);
     }
-    let backing = FileBacking::open(&DryDisk::new(disk)).map_err(fault)?;
-    let keys = Embedded::open(Arc::new(backing), 0)?;
+    let keys = Embedded::open(backing, 0)?;
     let entries = keys.list(&Selector::default()).entries;
-    Ok(entries.iter().map(|entry| (entry.life, entry.spec.name.clone())).collect())
+    Ok(Some(entries.iter().map(|entry| (entry.life, entry.spec.name.clone())).collect()))
+}
+
+/// Opens the key space of a data directory, or makes the one of a new directory: `has_journals`
+/// says that it is none.
+pub(crate) fn open(disk: &dyn Disk, entropy: u64, has_journals: bool) -> Result<Embedded, Error> {
+    let backing = Arc::new(FileBacking::open(disk).map_err(unopened)?);
+    if has_journals && Embedded::is_blank(backing.clone()).map_err(unopened)? {
+        return Err(cluster::Error::Gone.into());
+    }
+    Ok(Embedded::open(backing, entropy)?)
+}
+
+fn unopened(source: io::Error) -> Error {
+    index::Error::Disk { operation: "open", path: KEY_SPACE.into(), source }.into()
 }
 
 /// A key space that was made anew: its file, and the lives that journals have in it.

@@ -1,7 +1,7 @@
 //! The broker itself: what it is opened with, what it holds, and how it ends.
 
 use crate::append::Staging;
-use crate::backing::{FileBacking, KEY_SPACE};
+use crate::backing;
 use crate::driver::Drivers;
 use crate::evict::Unfreed;
 use crate::listings::Listings;
@@ -339,11 +339,6 @@ type Local = (Embedded, Arc<DataDir>, Recovered);
 fn open_local(config: &Config) -> Result<Local, Error> {
     let (disk, clock) = (config.disk.clone(), config.clock.clone());
     let (data, recovered) = DataDir::open(disk, clock, config.space.clone())?;
-    let backing = FileBacking::open(&*config.disk).map_err(|source| index::Error::Disk {
-        operation: "open",
-        path: KEY_SPACE.into(),
-        source,
-    })?;
-    let keys = Embedded::open(Arc::new(backing), config.entropy)?;
+    let keys = backing::open(&*config.disk, config.entropy, !data.replicas().is_empty())?;
     Ok((keys, data, recovered))
 }

@@ -44,6 +44,7 @@ mod trouble;
 
 pub use append::{Committed, Connection, Staged, Stager, Terms};
 pub use broker::{Broker, Config};
+pub use cluster::Error as KeySpaceError;
 pub use error::Error;
 pub use fragments::Page;
 pub use memory::Memory;

@@ -1,5 +1,6 @@
 //! Why a command failed: one line, with what to do about it.
 
+use broker::KeySpaceError;
 use protocol::{Journal, Offset, Remedy};
 use std::io;
 use std::path::Path;
@@ -12,6 +13,8 @@ pub enum Error {
     /// What a data directory says against being opened.
     #[error("{0}: {1}")]
     Data(String, Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}: {1}: `courant repair {0}` makes it open again, and says what is gone")]
+    Unopened(String, Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Cache(#[from] client::cache::Refused),
     #[error(transparent)]
@@ -44,7 +47,10 @@ pub enum Error {
     Unconfirmed(usize),
     #[error("{0} and {1} lie in each other: choose separate directories")]
     Nested(String, String),
-    #[error("{0} holds damage, listed above: what is damaged reads as an error, the rest is whole")]
+    #[error(
+        "{0} holds damage, listed above: what is damaged reads as an error, the rest is whole; \
+         `courant repair --dry-run {0}` says what would be done about it"
+    )]
     Damage(String),
     #[error("{0} could not be verified whole: the lines above say what was found")]
     Findings(String),
@@ -122,7 +128,10 @@ impl Error {
         E: std::error::Error + Send + Sync + 'static,
     {
         let data = data.display().to_string();
-        move |error| Error::Data(data, Box::new(error))
+        move |error| match is_damage(&error) {
+            true => Error::Unopened(data, Box::new(error)),
+            false => Error::Data(data, Box::new(error)),
+        }
     }
 
     /// A failed write to standard output.
@@ -132,6 +141,17 @@ impl Error {
             _ => Error::Io("write the output".to_owned(), error),
         }
     }
+}
+
+/// Whether a data directory is refused for what is wrong in it, and no newer release would take it.
+fn is_damage(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.into_iter().any(|error| {
+        let is_index = matches!(error.downcast_ref(), Some(index::Error::Damaged(..)));
+        let keys: Option<&KeySpaceError> = error.downcast_ref();
+        let is_keys = keys.is_some_and(KeySpaceError::is_damage);
+        is_index || is_keys
+    })
 }
 
 /// What a broker says, without the journal that the line begins with.

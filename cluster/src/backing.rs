@@ -106,13 +106,17 @@ impl Adapter {
     /// holds nothing yet when all that follows its header is zero; any other byte there means
     /// damage, which is left for redb to name.
     pub fn clear_unfinished(&self) -> io::Result<()> {
-        const HEADER: u64 = 512;
-        let len = self.backing.len()?;
-        let is_begun = len > 0 && self.is_zero(0, len.min(9))?;
-        if is_begun && self.is_zero(len.min(HEADER), len)? {
+        if self.backing.len()? > 0 && self.is_blank()? {
             self.backing.set_len(0)?;
         }
         Ok(())
+    }
+
+    /// Whether nothing was ever committed to the file.
+    pub fn is_blank(&self) -> io::Result<bool> {
+        const HEADER: u64 = 512;
+        let len = self.backing.len()?;
+        Ok(self.is_zero(0, len.min(9))? && self.is_zero(len.min(HEADER), len)?)
     }
 
     /// All bytes of the file.

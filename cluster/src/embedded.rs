@@ -58,6 +58,11 @@ impl Embedded {
         Ok(Embedded { shared, writer: Arc::new(Mutex::new(writer)) })
     }
 
+    /// Whether nothing was ever committed to `backing`, so that opening it begins a data set.
+    pub fn is_blank(backing: Arc<dyn Backing>) -> std::io::Result<bool> {
+        Store::new(backing).is_blank()
+    }
+
     /// A new key space that ends with the process.
     pub fn in_memory(entropy: u64) -> Self {
         Embedded::open(Arc::new(Memory::default()), entropy).expect("memory does not fail")

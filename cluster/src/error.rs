@@ -32,6 +32,9 @@ pub enum Error {
     /// A stored value that this release cannot read.
     #[error("key space is damaged at {table}/{key}: {reason}")]
     Damaged { table: &'static str, key: String, reason: String },
+    /// There is data of journals beside a file that has none, and never had.
+    #[error("key space is missing or empty, and there are journals")]
+    Gone,
     /// The file is older than what was already shown from it.
     #[error("key space went back from revision {shown} to {stored}")]
     WentBack { shown: i64, stored: i64 },
@@ -51,7 +54,7 @@ impl Error {
     /// Whether the file holds what no release wrote: then there is no use in trying again.
     pub fn is_damage(&self) -> bool {
         match self {
-            Error::Damaged { .. } => true,
+            Error::Damaged { .. } | Error::Gone => true,
             Error::Storage(error) => match &**error {
                 redb::Error::Io(error) => {
                     matches!(
@@ -59,7 +62,12 @@ impl Error {
                         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
                     )
                 }
-                redb::Error::Corrupted(_) | redb::Error::RepairAborted => true,
+                redb::Error::Corrupted(_)
+                | redb::Error::RepairAborted
+                | redb::Error::TableTypeMismatch { .. }
+                | redb::Error::TableIsMultimap(_)
+                | redb::Error::TableIsNotMultimap(_)
+                | redb::Error::TypeDefinitionChanged { .. } => true,
                 _ => false,
             },
             _ => false,
@@ -76,7 +84,7 @@ impl Error {
             | Error::NewerFormat { .. } => Remedy::Fix,
             Error::Storage(_) if self.is_full() => Remedy::Fix,
             Error::Storage(_) => Remedy::Later,
-            Error::Damaged { .. } | Error::WentBack { .. } => Remedy::Lost,
+            Error::Damaged { .. } | Error::Gone | Error::WentBack { .. } => Remedy::Lost,
             Error::Stopping => Remedy::Reroute,
         }
     }

@@ -9,7 +9,7 @@ use crate::disk::{self, Disk, Open};
 use crate::ledger::{Closed, Ledger, Spool, Stored, WriterState, offset};
 use crate::record::{self, Mark, Persisted, Position, Rolled};
 use crate::spans::SpanSet;
-use crate::{Error, registers};
+use crate::{Error, log, registers};
 use prost::Message;
 use protocol::{Codec, Journal, Life, Span, Sum};
 use std::path::Path;
@@ -105,6 +105,17 @@ impl Checkpoint {
 
     /// The checkpoint on disk; `None` in a new directory.
     pub fn read(disk: &dyn Disk) -> Result<Option<Checkpoint>, Error> {
+        let stored = Checkpoint::read_file(disk)?;
+        // It is there before the first segment is.
+        let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
+        if stored.is_none() && entries.iter().any(|entry| log::number_of(&entry.name).is_some()) {
+            let why = "it is missing, and the commit log is there";
+            return Err(Error::Damaged(FILE.into(), why.to_owned()));
+        }
+        Ok(stored)
+    }
+
+    fn read_file(disk: &dyn Disk) -> Result<Option<Checkpoint>, Error> {
         let path = Path::new(FILE);
         let file = match disk.open(path, Open::Read) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

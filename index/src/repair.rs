@@ -7,7 +7,7 @@
 
 use crate::checkpoint::{self, Checkpoint};
 use crate::clock::Clock;
-use crate::datadir::{DataDir, Options};
+use crate::datadir::{DataDir, Options, exists};
 use crate::disk::{Disk, Open, replace};
 use crate::recover::{ASIDE, Before, Headless, Known, Recovered};
 use crate::replica::Replica;
@@ -145,11 +145,14 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
-    /// Keeps a file, and puts another in its place: there is one or the other at any time.
+    /// Keeps a file, if there is one, and puts another in its place: there is one or the other at
+    /// any time.
     pub fn replace(&mut self, file: &Path, with: &[u8], why: impl ToString) -> Result<(), Error> {
-        let at = self.keep(file)?;
+        let kept = if exists(&*self.disk, file)? { Some(self.keep(file)?) } else { None };
         replace(&*self.disk, file, with).map_err(Error::disk("replace", file))?;
-        (self.tell)(Step::Kept { file: file.into(), at, why: why.to_string() });
+        if let Some(at) = kept {
+            (self.tell)(Step::Kept { file: file.into(), at, why: why.to_string() });
+        }
         Ok(())
     }
 
@@ -179,8 +182,10 @@ impl<'a> Repair<'a> {
             other => return other.map(|_sound| None),
         };
         let file = Path::new(checkpoint::FILE);
-        let at = self.keep(file)?;
-        (self.tell)(Step::Kept { file: file.into(), at, why });
+        if exists(&*self.disk, file)? {
+            let at = self.keep(file)?;
+            (self.tell)(Step::Kept { file: file.into(), at, why });
+        }
         let mirrors = self.disk.list(Path::new(mirror::DIR));
         for entry in mirrors.map_err(Error::disk("list", mirror::DIR))? {
             let why = "no checkpoint says what of it is right";

@@ -57,8 +57,8 @@ pub fn bash(directory: &Path, line: &str, arguments: &[&str]) -> Ran {
     run(&mut command, LIMIT)
 }
 
-/// A program that signals end, whoever runs the tests: what a shell starts in the background ignores
-/// SIGINT, and so would all that it starts.
+/// A program that signals end, whoever runs the tests: what a shell starts in the background
+/// ignores SIGINT, and so would all that it starts.
 pub fn with_signals(program: &str) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", program]);

@@ -3,6 +3,7 @@
 use crate::progress::Progress;
 use crate::table::Table;
 use crate::{Error, output, seams, size, time};
+use broker::backing::{self, KEY_SPACE};
 use index::disk::RealDisk;
 use index::inspect::{JournalReport, Report};
 use index::spans::SpanSet;
@@ -31,9 +32,9 @@ pub struct Inspect {
 impl Inspect {
     pub fn run(self) -> Result<(), Error> {
         let disk = RealDisk::new(existing(&self.data)?);
-        let disk = disk.map_err(Error::io(format!("open {}", self.data.display())))?;
+        let disk = Arc::new(disk.map_err(Error::io(format!("open {}", self.data.display())))?);
         let mut progress = None;
-        let report = index::inspect::inspect(Arc::new(disk), seams::clock(), |len, total| {
+        let report = index::inspect::inspect(disk.clone(), seams::clock(), |len, total| {
             progress
                 .get_or_insert_with(|| Progress::bytes("verifying", Some(total), true))
                 .advance(len);
@@ -41,10 +42,23 @@ impl Inspect {
         let report = report.map_err(Error::data(&self.data))?;
         drop(progress);
         output::print(&format!("{}\n{}", journals(&report), findings(&report)))?;
-        match report.is_sound() {
+        let keys = key_space(disk, !report.journals.is_empty());
+        if let Some(why) = &keys {
+            output::print(&format!("damaged: {KEY_SPACE}: {why}\n"))?;
+        }
+        match report.is_sound() && keys.is_none() {
             true => Ok(()),
             false => Err(Error::Damage(self.data.display().to_string())),
         }
+    }
+}
+
+/// What is wrong with the key space. Nobody else has it open: its directory was just inspected.
+fn key_space(disk: Arc<RealDisk>, has_journals: bool) -> Option<String> {
+    match backing::names(disk) {
+        Ok(None) if has_journals => Some(broker::KeySpaceError::Gone.to_string()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
     }
 }
 

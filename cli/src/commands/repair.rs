@@ -62,7 +62,8 @@ impl Repair {
         let name = format!("repair-{}", time::format(seconds).replace(':', "-"));
         let mut repair = repair::Repair::new(disk.clone(), clock, &name, tell);
         let (names, lost) = match backing::names(disk) {
-            Ok(names) => (names, None),
+            Ok(Some(names)) => (names, None),
+            Ok(None) => (BTreeMap::new(), Some(broker::KeySpaceError::Gone)),
             Err(broker::Error::KeySpace(error)) if error.is_damage() => {
                 (BTreeMap::new(), Some(error))
             }
@@ -70,7 +71,7 @@ impl Repair {
         };
         drop(lock);
         let recovered = repair.run(&names).map_err(Error::data(&self.data))?;
-        if let Some(why) = lost {
+        if let Some(why) = lost.filter(|_| recovered.journals > 0) {
             self.renew_keys(&mut repair, why).await?;
         }
         Ok(recovered)

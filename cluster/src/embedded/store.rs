@@ -10,6 +10,8 @@ use protocol::wire::gazette;
 use protocol::{Invalid, JournalSpec};
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
 use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The numbers of the data set, by name.
@@ -52,8 +54,7 @@ impl Store {
         if self.adapter.is_unsynced() {
             return Err(Error::Unsynced);
         }
-        let database = self.database().map_err(fault)?;
-        let mut tables = read(&database).map_err(fault)?;
+        let (database, mut tables) = self.verified().map_err(fault)?;
         if tables.meta.is_empty() {
             let meta = new_meta(entropy);
             create(&database, &meta).map_err(fault)?;
@@ -62,6 +63,25 @@ impl Store {
         let opened = tables.into_state()?;
         self.database = Some(database);
         Ok(opened)
+    }
+
+    /// The file, whose sums are right, and what is in it. redb takes for granted that what its
+    /// pages say can be, and panics where it can't: then the file is as damaged as where a sum is
+    /// wrong.
+    fn verified(&self) -> Faulted<(Database, Tables)> {
+        let verify = || {
+            let mut database = self.database()?;
+            if !database.check_integrity()? {
+                return Err(corrupted("its sums are wrong"));
+            }
+            let tables = read(&database)?;
+            Ok((database, tables))
+        };
+        catch_unwind(AssertUnwindSafe(verify)).unwrap_or_else(|_| Err(corrupted("no sense in it")))
+    }
+
+    pub fn is_blank(&self) -> io::Result<bool> {
+        self.adapter.is_blank()
     }
 
     pub fn write_specs(&mut self, revision: i64, rows: &Rows) -> Result<(), Error> {
@@ -127,6 +147,10 @@ impl Store {
         builder.set_cache_size(CACHE_SIZE);
         Ok(builder.create_with_backend(self.adapter.clone())?)
     }
+}
+
+fn corrupted(why: &str) -> redb::Error {
+    redb::Error::Corrupted(why.to_owned())
 }
 
 fn fault(error: redb::Error) -> Error {

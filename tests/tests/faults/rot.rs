@@ -88,6 +88,38 @@ fn what_is_damaged_opens_again_after_a_repair() {
 }
 
 #[test]
+fn what_is_missing_is_refused_and_made_anew_by_a_repair() {
+    let whole = Whole::make();
+    // Case: a file, what becomes of it, and what inspect says of it
+    let cases = [
+        ("keyspace.redb", "rm keyspace.redb", "missing or empty"),
+        ("keyspace.redb", ": > keyspace.redb", "missing or empty"),
+        ("keyspace.redb", "truncate -s 0 keyspace.redb; truncate -s 57344 keyspace.redb", "empty"),
+        ("keyspace.redb", "truncate -s 20000 keyspace.redb", "keyspace.redb"),
+        ("checkpoint", "rm checkpoint", "missing"),
+    ];
+    for (file, line, why) in cases {
+        let copy = whole.copy();
+        let data = copy.path().join("data");
+        let path = data.to_str().unwrap();
+        shell::bash(&data, line, &[]).ok();
+        let inspected = daemon::run(&["inspect", path]);
+        assert_eq!(inspected.code, Some(1), "{line}");
+        let said = inspected.text() + &inspected.stderr;
+        assert!(said.contains(why) && said.contains("courant repair"), "{line}: {said}");
+        assert!(matches!(whole.check(&data), Err(Seen::Told)), "{line} is refused");
+        let would = daemon::run(&["repair", "--dry-run", path]).ok().text();
+        assert!(would.contains("would be") && !would.contains("nothing"), "{line}: {would}");
+        let done = daemon::run(&["repair", path]).ok().text();
+        assert!(done.contains("made anew") || done.contains("was made"), "{file}: {done}");
+        match whole.check(&data) {
+            Ok(()) | Err(Seen::Told) => {}
+            Err(Seen::Wrong(wrong)) => panic!("{line}: {wrong}; {done}"),
+        }
+    }
+}
+
+#[test]
 fn a_directory_with_a_broker_is_not_repaired() {
     let up = Up::start();
     let refusal = daemon::refused(&["repair", up.data().to_str().unwrap()]);

@@ -145,12 +145,16 @@ async fn reads_end_where_they_shall() {
 #[tokio::test]
 async fn local_files_without_a_spec_are_set_aside_and_named() {
     let world = World::new().await;
+    let (keys, kept) = (Path::new("keyspace.redb"), Path::new("kept.redb"));
+    let early = world.disk.crash(Crash::Kill).open(keys, Open::Read).expect("it is there");
+    let len = usize::try_from(early.len().expect("memory")).expect("it is small");
+    let early = early.read_new(len, 0).expect("memory");
     let served = world.create("a/journal").await;
     world.append("a/journal", "content").await;
     let disk = world.disk.crash(Crash::Kill);
-    // A key space that was restored from an empty copy.
-    let (keys, kept) = (Path::new("keyspace.redb"), Path::new("kept.redb"));
+    // A key space that was restored from a copy of before.
     disk.rename(keys, kept).expect("it is there");
+    index::disk::replace(&disk, keys, &early).expect("memory");
     let after = World::on(disk.clone(), world.files.crash(Crash::Kill), |_| ()).await;
     assert!(after.broker.served(&journal("a/journal")).is_none());
     let note = format!("lost+found/{}.name", served.life());

@@ -4,6 +4,7 @@
 //! to requests that are no requests, and to connections.
 
 mod append;
+mod dialog;
 mod each;
 mod fault;
 mod heads;

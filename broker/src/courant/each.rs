@@ -1,12 +1,10 @@
 //! Appends that go by themselves over one stream: each is begun when it comes and answered when it
 //! is over, whatever becomes of the others.
 //!
-//! The stream is one task, and not the body of its response, for the reason that a session is
-//! (`session.rs`). While too much is unanswered it does not read.
+//! While too much is unanswered the stream is not read.
 
 use super::append::append_whole;
-use crate::Error;
-use crate::gazette::call_error;
+use super::dialog::{self, Dialog, converse};
 use crate::server::caller::Caller;
 use crate::server::limits::{EACH_UNANSWERED_MAX, SESSION_LEN_MAX, SESSION_REPLIES};
 use futures::future::{AbortHandle, BoxFuture, abortable};
@@ -16,26 +14,17 @@ use protocol::wire::courant::{
     AppendEachRequest, AppendEachResponse, AppendResponse, NumberedAnswer, NumberedAppend,
 };
 use std::collections::BTreeMap;
-use std::pin::pin;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use std::future::pending;
 use tonic::{Status, Streaming};
 
-type Reply = Result<AppendEachResponse, Status>;
-
-/// The answers of a stream of appends. It goes on while they are taken.
-pub type Answers = ReceiverStream<Reply>;
+/// The answers of a stream of appends.
+pub type Answers = dialog::Answers<AppendEachResponse>;
 
 /// Begins a stream of appends.
 pub fn begin(caller: Caller, messages: Streaming<AppendEachRequest>) -> Answers {
-    let (replies, answers) = mpsc::channel(SESSION_REPLIES);
-    tokio::spawn(async move {
-        if let Err(status) = Each::new(caller).serve(messages, &replies).await {
-            // A client that went away does not hear of it.
-            let _ = replies.send(Err(status)).await;
-        }
-    });
-    ReceiverStream::new(answers)
+    dialog::begin(SESSION_REPLIES, |replies| async move {
+        converse(&caller, &mut Each::new(caller.clone()), messages, &replies).await
+    })
 }
 
 /// See the module.
@@ -69,60 +58,8 @@ impl Each {
         }
     }
 
-    async fn serve(
-        mut self,
-        mut messages: Streaming<AppendEachRequest>,
-        replies: &mpsc::Sender<Reply>,
-    ) -> Result<(), Status> {
-        let (stop, grant) = (self.caller.stop.clone(), self.caller.grant.clone());
-        let mut stopped = pin!(stop.told());
-        let mut expired = pin!(grant.ended());
-        let mut gone = pin!(replies.closed());
-        // How it ends, once nothing more is read.
-        let mut end = None;
-        loop {
-            if self.unanswered() == 0
-                && let Some(end) = end
-            {
-                return end;
-            }
-            let may_read = end.is_none()
-                && self.held < SESSION_LEN_MAX
-                && self.unanswered() < EACH_UNANSWERED_MAX;
-            tokio::select! {
-                biased;
-                () = &mut gone => return Ok(()),
-                () = &mut expired => {
-                    return Err(call_error(crate::auth::Unauthorized::Expired.into()));
-                }
-                () = &mut stopped, if end.is_none() => {
-                    end = Some(Err(call_error(Error::Closing)));
-                }
-                Some(over) = self.running.next() => self.over(over),
-                Ok(place) = replies.reserve(), if !self.answers.is_empty() => {
-                    let answers = std::mem::take(&mut self.answers);
-                    place.send(Ok(AppendEachResponse { answers }));
-                }
-                message = messages.message(), if may_read => match message? {
-                    Some(message) => self.take(message)?,
-                    None => end = Some(Ok(())),
-                },
-            }
-        }
-    }
-
     fn unanswered(&self) -> usize {
         self.under_way.len() + self.answers.len()
-    }
-
-    fn take(&mut self, message: AppendEachRequest) -> Result<(), Status> {
-        message.appends.into_iter().try_for_each(|append| self.begin(append))?;
-        for number in message.gives_up {
-            if let Some(handle) = self.under_way.get(&number) {
-                handle.abort();
-            }
-        }
-        Ok(())
     }
 
     fn begin(&mut self, append: NumberedAppend) -> Result<(), Status> {
@@ -145,5 +82,43 @@ impl Each {
         self.under_way.remove(&number);
         self.held -= len;
         self.answers.extend(answer.map(|answer| NumberedAnswer { number, answer: Some(answer) }));
+    }
+}
+
+impl Dialog for Each {
+    type Request = AppendEachRequest;
+    type Answer = AppendEachResponse;
+
+    fn is_owing(&self) -> bool {
+        self.unanswered() > 0
+    }
+
+    fn may_read(&self) -> bool {
+        self.held < SESSION_LEN_MAX && self.unanswered() < EACH_UNANSWERED_MAX
+    }
+
+    fn take(&mut self, message: AppendEachRequest) -> Result<(), Status> {
+        message.appends.into_iter().try_for_each(|append| self.begin(append))?;
+        for number in message.gives_up {
+            if let Some(handle) = self.under_way.get(&number) {
+                handle.abort();
+            }
+        }
+        Ok(())
+    }
+
+    async fn step(&mut self) {
+        match self.running.next().await {
+            Some(over) => self.over(over),
+            None => pending().await,
+        }
+    }
+
+    fn has_answer(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    fn answer(&mut self) -> AppendEachResponse {
+        AppendEachResponse { answers: std::mem::take(&mut self.answers) }
     }
 }

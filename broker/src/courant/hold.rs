@@ -4,6 +4,7 @@
 //! the copy is of. It ends with the stream, whoever ends that: the copier, its token, the port, or
 //! a broker that needs the room.
 
+use super::dialog;
 use crate::evict::is_too_full;
 use crate::gazette::call_error;
 use crate::server::caller::Caller;
@@ -14,22 +15,19 @@ use index::blocking::off_thread;
 use protocol::wire::courant::{HoldRequest, HoldResponse, HoldStep};
 use std::future::pending;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
 /// The answers of a hold.
-pub type Answers = ReceiverStream<Result<HoldResponse, Status>>;
+pub type Answers = dialog::Answers<HoldResponse>;
 
-type Replies = mpsc::Sender<Result<HoldResponse, Status>>;
+type Replies = dialog::Replies<HoldResponse>;
 
 /// Begins a hold, unless there is one.
 pub fn begin(caller: Caller, messages: Streaming<HoldRequest>) -> Result<Answers, Error> {
     let hold = Arc::new(caller.broker.data().hold()?);
-    let (replies, answers) = mpsc::channel(1);
     tracing::info!("a backup begins: nothing local is freed until it ends");
-    tokio::spawn(async move {
+    Ok(dialog::begin(1, |replies| async move {
         let ended = tokio::select! {
             biased;
             () = replies.closed() => Ok(()),
@@ -43,12 +41,8 @@ pub fn begin(caller: Caller, messages: Streaming<HoldRequest>) -> Result<Answers
         }
         // What was kept for it is removed, which blocks.
         off_thread(move || drop(hold)).await;
-        if let Err(status) = ended {
-            // A copier that went away does not hear of it.
-            let _ = replies.send(Err(status)).await;
-        }
-    });
-    Ok(ReceiverStream::new(answers))
+        ended
+    }))
 }
 
 /// Returns when the broker can't hold any longer, with the reason.

@@ -9,12 +9,13 @@
 mod lane;
 
 use super::append::{durability, rate_wait};
+use super::dialog::{self, Dialog, Replies, converse};
+use crate::Ask;
 use crate::gazette::call_error;
 use crate::server::caller::{Caller, patient};
 use crate::server::limits::{
     SESSION_ANSWERS_MAX, SESSION_HANDLES_MAX, SESSION_LEN_MAX, SESSION_REPLIES,
 };
-use crate::{Ask, Error};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -24,39 +25,28 @@ use protocol::wire::courant::{
 };
 use protocol::{Journal, Life};
 use std::collections::BTreeMap;
-use std::pin::pin;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use std::future::pending;
 use tonic::{Status, Streaming};
 
-/// The answers of a session. It goes on while they are taken.
-pub type Answers = ReceiverStream<Result<AppendsResponse, Status>>;
+/// The answers of a session.
+pub type Answers = dialog::Answers<AppendsResponse>;
 
 /// Begins a session.
 pub fn begin(caller: Caller, messages: Streaming<AppendsRequest>) -> Answers {
-    let (replies, answers) = mpsc::channel(SESSION_REPLIES);
-    tokio::spawn(async move {
-        if let Err(status) = run(caller, messages, &replies).await {
-            // A client that went away does not hear of it.
-            let _ = replies.send(Err(status)).await;
-        }
-    });
-    ReceiverStream::new(answers)
+    dialog::begin(SESSION_REPLIES, |replies| run(caller, messages, replies))
 }
-
-type Reply = Result<AppendsResponse, Status>;
 
 async fn run(
     caller: Caller,
     mut messages: Streaming<AppendsRequest>,
-    replies: &mpsc::Sender<Reply>,
+    replies: Replies<AppendsResponse>,
 ) -> Result<(), Status> {
     let Some(first) = patient(messages.message()).await.map_err(call_error)?? else {
         return Ok(());
     };
     let mut session = Session::new(caller.clone(), writer_id(&first)?);
-    session.take(first)?;
-    session.serve(&caller, messages, replies).await
+    session.begin(first)?;
+    converse(&caller, &mut session, messages, &replies).await
 }
 
 /// See the module.
@@ -86,57 +76,7 @@ impl Session {
         }
     }
 
-    async fn serve(
-        &mut self,
-        caller: &Caller,
-        mut messages: Streaming<AppendsRequest>,
-        replies: &mpsc::Sender<Reply>,
-    ) -> Result<(), Status> {
-        let mut stopped = pin!(caller.stop.told());
-        let mut expired = pin!(caller.grant.ended());
-        let mut gone = pin!(replies.closed());
-        // How it ends, once nothing more is read.
-        let mut end = None;
-        loop {
-            if self.unanswered == 0
-                && self.results.is_empty()
-                && let Some(end) = end
-            {
-                return end;
-            }
-            let may_read = end.is_none()
-                && self.held < SESSION_LEN_MAX
-                && self.results.len() < SESSION_ANSWERS_MAX;
-            tokio::select! {
-                biased;
-                () = &mut gone => return Ok(()),
-                () = &mut expired => {
-                    return Err(call_error(crate::auth::Unauthorized::Expired.into()));
-                }
-                () = &mut stopped, if end.is_none() => {
-                    end = Some(Err(call_error(Error::Closing)));
-                }
-                Some((handle, step)) = self.running.next() => self.step(handle, step),
-                Ok(place) = replies.reserve(), if !self.results.is_empty() => {
-                    let results = std::mem::take(&mut self.results);
-                    place.send(Ok(AppendsResponse { results }));
-                }
-                message = messages.message(), if may_read => match message? {
-                    Some(message) => self.take_next(message)?,
-                    None => end = Some(Ok(())),
-                },
-            }
-        }
-    }
-
-    fn take_next(&mut self, message: AppendsRequest) -> Result<(), Status> {
-        if !message.writer_id.is_empty() {
-            return Err(invalid("writer_id: only the first message has it"));
-        }
-        self.take(message)
-    }
-
-    fn take(&mut self, message: AppendsRequest) -> Result<(), Status> {
+    fn begin(&mut self, message: AppendsRequest) -> Result<(), Status> {
         for open in message.opens {
             self.open(open)?;
         }
@@ -184,7 +124,7 @@ impl Session {
     }
 
     /// Something of a lane came about.
-    fn step(&mut self, handle: u32, step: Step) {
+    fn go_on_by(&mut self, handle: u32, step: Step) {
         // Invariant: a lane is not replaced while anything of it is under way.
         let lane = self.lanes.get_mut(&handle).expect("lanes stay");
         if let Some(next) = lane.step(step, &self.caller) {
@@ -204,6 +144,41 @@ impl Session {
             self.unanswered -= 1;
             self.results.push(result);
         }
+    }
+}
+
+impl Dialog for Session {
+    type Request = AppendsRequest;
+    type Answer = AppendsResponse;
+
+    fn is_owing(&self) -> bool {
+        self.unanswered > 0 || !self.results.is_empty()
+    }
+
+    fn may_read(&self) -> bool {
+        self.held < SESSION_LEN_MAX && self.results.len() < SESSION_ANSWERS_MAX
+    }
+
+    fn take(&mut self, message: AppendsRequest) -> Result<(), Status> {
+        if !message.writer_id.is_empty() {
+            return Err(invalid("writer_id: only the first message has it"));
+        }
+        self.begin(message)
+    }
+
+    async fn step(&mut self) {
+        match self.running.next().await {
+            Some((handle, step)) => self.go_on_by(handle, step),
+            None => pending().await,
+        }
+    }
+
+    fn has_answer(&self) -> bool {
+        !self.results.is_empty()
+    }
+
+    fn answer(&mut self) -> AppendsResponse {
+        AppendsResponse { results: std::mem::take(&mut self.results) }
     }
 }
 

@@ -8,6 +8,7 @@ use index::ledger::Ledger;
 use index::store::digest;
 use index::{Located, Replica};
 use protocol::{Fragment, Offset, Span};
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// Says so when a second writer appears, and when it is gone.
@@ -90,26 +91,20 @@ fn is_known(served: &Served, ledger: &Ledger, fragment: &Fragment) -> bool {
     put || served.stored().verified(fragment)
 }
 
-/// Compares sums. Where the local bytes can't be read the question stays open until next time.
+/// Compares sums.
 async fn has_local_content(served: &Served, fragment: &Fragment) -> bool {
-    match digest(fragment.span, Arc::new(LocalBytes::of(served))).await {
-        Ok(found) if found.sum == fragment.sum => {
-            served.stored().set_verified(fragment);
-            true
-        }
-        Ok(_) => false,
-        Err(error) => {
-            let journal = served.journal();
-            tracing::warn!(%journal, %error, "a listed fragment can't be compared");
-            true
-        }
-    }
+    let found = digest(fragment.span, Arc::new(LocalBytes::of(served))).await;
+    is_same(served, fragment, found.map(|found| found.sum == fragment.sum))
 }
 
-/// The same where only a part of the fragment is local: that part of its object is compared. Where
-/// it can't be read the question stays open, too.
+/// The same where only a part of the fragment is local: that part of its object is compared.
 async fn has_content_of_local(served: &Served, stores: &Stores, fragment: &Fragment) -> bool {
-    match is_of_local(served, stores, fragment).await {
+    is_same(served, fragment, is_of_local(served, stores, fragment).await)
+}
+
+/// Keeps that a fragment was compared. Where it can't be the question stays open until next time.
+fn is_same<E: Display>(served: &Served, fragment: &Fragment, compared: Result<bool, E>) -> bool {
+    match compared {
         Ok(true) => {
             served.stored().set_verified(fragment);
             true
@@ -149,13 +144,12 @@ fn agrees(replica: &Replica, begin: Offset, chunk: &[u8]) -> Result<bool, Error>
             | Located::Remote(other) => other.end(),
             Located::Local(local) => {
                 let len = local.end().min(span.end()).since(at);
-                let mut found = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-                let n = replica.read(at, &mut found)?;
+                let found = replica.read_new(at, usize::try_from(len).unwrap_or(usize::MAX))?;
                 let from = usize::try_from(at.since(begin)).unwrap_or(usize::MAX);
-                if found[..n] != chunk[from..from + n] {
+                if found != chunk[from..from + found.len()] {
                     return Ok(false);
                 }
-                at.plus(n as u64)
+                at.plus(found.len() as u64)
             }
         };
     }

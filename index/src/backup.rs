@@ -58,12 +58,9 @@ impl<'a> Backup<'a> {
     }
 
     fn checkpoint_of(&mut self, moment: Moment) -> Result<(), Error> {
-        let path = Path::new(checkpoint::FILE);
-        self.file(path, u64::MAX)?;
-        let copy = self.to.open(path, Open::Read).map_err(Error::disk("open", path))?;
-        let len = copy.len().map_err(Error::disk("stat", path))?;
-        let bytes = mirror::read_file(&*copy, 0, len).map_err(Error::disk("read", path))?;
-        match crc32c::crc32c(&bytes) == moment.checkpoint_crc {
+        self.file(Path::new(checkpoint::FILE), u64::MAX)?;
+        let copied = checkpoint::bytes(&*self.to)?.map(|bytes| crc32c::crc32c(&bytes));
+        match copied == Some(moment.checkpoint_crc) {
             true => Ok(()),
             false => Err(Error::OtherCheckpoint),
         }
@@ -128,9 +125,8 @@ impl<'a> Backup<'a> {
     /// durable.
     pub fn finish(self, clock: Arc<dyn Clock>, of: Option<Moment>) -> Result<Recovered, Error> {
         let before = if of.is_some() { Before::Copy } else { Before::Stop };
-        let options =
-            Options { segment_len: Some(crate::limits::SEGMENT_LEN_MIN), ..Options::default() };
-        let (data, recovered) = DataDir::open_after(before, self.to.clone(), clock, options)?;
+        let options = Options::offline();
+        let (data, recovered) = DataDir::open_after(before, self.to, clock, options)?;
         data.close()?;
         Ok(recovered)
     }

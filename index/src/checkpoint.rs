@@ -105,24 +105,21 @@ impl Checkpoint {
 
     /// The checkpoint on disk; `None` in a new directory.
     pub fn read(disk: &dyn Disk) -> Result<Option<Checkpoint>, Error> {
-        let stored = Checkpoint::read_file(disk)?;
+        if let Some(bytes) = bytes(disk)? {
+            return Checkpoint::decode(&bytes).map(Some);
+        }
         // It is there before the first segment is.
         let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
-        if stored.is_none() && entries.iter().any(|entry| log::number_of(&entry.name).is_some()) {
+        if entries.iter().any(|entry| log::number_of(&entry.name).is_some()) {
             let why = "it is missing, and the commit log is there";
             return Err(Error::Damaged(FILE.into(), why.to_owned()));
         }
-        Ok(stored)
+        Ok(None)
     }
 
-    fn read_file(disk: &dyn Disk) -> Result<Option<Checkpoint>, Error> {
+    /// The checkpoint in a file of such bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Checkpoint, Error> {
         let path = Path::new(FILE);
-        let file = match disk.open(path, Open::Read) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(Error::disk("open", path))?,
-        };
-        let len = file.len().map_err(Error::disk("stat", path))?;
-        let bytes = crate::mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
         let damaged = |what: &str| Error::Damaged(path.into(), what.to_owned());
         let (crc, body) =
             bytes.split_first_chunk::<4>().ok_or_else(|| damaged("it is cut short"))?;
@@ -136,8 +133,20 @@ impl Checkpoint {
         }
         let ledgers = stored.journals.into_iter().map(load).collect::<Option<Vec<_>>>();
         let ledgers = ledgers.ok_or_else(|| damaged("it holds an invalid name"))?;
-        Ok(Some(Checkpoint { start: Position(stored.start), boot_id: stored.boot_id, ledgers }))
+        Ok(Checkpoint { start: Position(stored.start), boot_id: stored.boot_id, ledgers })
     }
+}
+
+/// All bytes of the file, if there is one.
+pub(crate) fn bytes(disk: &dyn Disk) -> Result<Option<Vec<u8>>, Error> {
+    let path = Path::new(FILE);
+    let file = match disk.open(path, Open::Read) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(Error::disk("open", path))?,
+    };
+    let len = file.len().map_err(Error::disk("stat", path))?;
+    let bytes = crate::mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
+    Ok(Some(bytes))
 }
 
 fn store_spans(life: Life, set: &SpanSet) -> Vec<Mark> {

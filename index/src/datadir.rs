@@ -54,6 +54,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Those of who opens a directory for its own sake, and appends nothing: a log that is short.
+    pub(crate) fn offline() -> Self {
+        Options { segment_len: Some(limits::SEGMENT_LEN_MIN), ..Options::default() }
+    }
+}
+
 /// What the journals of a directory share.
 #[derive(Debug)]
 pub(crate) struct Shared {

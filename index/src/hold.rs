@@ -6,11 +6,9 @@
 //! log, mirrors is therefore whole: a mirror has, or the log has, every local byte of that moment.
 
 use crate::checkpoint::{self, Checkpoint};
-use crate::disk::Open;
 use crate::record::Position;
 use crate::replica::Replica;
-use crate::{DataDir, Error, limits, mirror};
-use std::path::Path;
+use crate::{DataDir, Error, limits};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Whether a directory is held, and what is to be done when it is not any more.
@@ -87,9 +85,10 @@ impl Hold {
             data.write_checkpoint()?;
             let end = data.log().position();
             data.sync_to(end)?;
-            let (checkpoint, checkpoint_crc) = stored_checkpoint(data)?;
+            let stored = checkpoint::bytes(&**data.disk())?.expect("it was just written");
+            let start = Checkpoint::decode(&stored)?.start;
             data.holds().held().is_log_held = true;
-            Ok(Moment { start: checkpoint.start, end, checkpoint_crc })
+            Ok(Moment { start, end, checkpoint_crc: crc32c::crc32c(&stored) })
         })
     }
 
@@ -120,13 +119,4 @@ impl Drop for Hold {
             }
         }
     }
-}
-
-fn stored_checkpoint(data: &DataDir) -> Result<(Checkpoint, u32), Error> {
-    let path = Path::new(checkpoint::FILE);
-    let checkpoint = Checkpoint::read(&**data.disk())?.expect("it was just written");
-    let file = data.disk().open(path, Open::Read).map_err(Error::disk("open", path))?;
-    let len = file.len().map_err(Error::disk("stat", path))?;
-    let bytes = mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
-    Ok((checkpoint, crc32c::crc32c(&bytes)))
 }

@@ -61,9 +61,7 @@ pub fn inspect(
     mut progress: impl FnMut(u64, u64),
 ) -> Result<Report, Error> {
     let dry: Arc<dyn Disk> = Arc::new(DryDisk::new(disk));
-    let options =
-        Options { segment_len: Some(crate::limits::SEGMENT_LEN_MIN), ..Options::default() };
-    let (data, recovered) = DataDir::open(dry, clock, options)?;
+    let (data, recovered) = DataDir::open(dry, clock, Options::offline())?;
     let mut replicas = data.replicas();
     replicas.sort_by(|a, b| a.name().cmp(b.name()));
     let total = replicas.iter().map(|replica| replica.local_len()).sum();

@@ -11,7 +11,7 @@ use crate::datadir::{DataDir, Options, exists};
 use crate::disk::{Disk, Open, replace};
 use crate::recover::{ASIDE, Before, Headless, Known, Recovered};
 use crate::replica::Replica;
-use crate::{Error, backup, ground, inspect, limits, mirror};
+use crate::{Error, backup, ground, inspect, mirror};
 use protocol::{Journal, Life, Offset, Span};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -102,7 +102,7 @@ impl<'a> Repair<'a> {
         drop(lock);
         let rebuilt = known.as_ref().map(|known| known.names.len());
         let before = known.map_or(Before::Stop, Before::Loss);
-        let options = Options { segment_len: Some(limits::SEGMENT_LEN_MIN), ..Options::default() };
+        let options = Options::offline();
         let (disk, clock) = (self.disk.clone(), self.clock.clone());
         let (data, recovered) = DataDir::open_after(before, disk, clock, options)?;
         if let Some(journals) = rebuilt {
@@ -124,7 +124,7 @@ impl<'a> Repair<'a> {
     /// Gives journals the lives that a key space has for them which was made anew. Their mirrors
     /// are copied to other names, and the checkpoint tells of those or of the old ones.
     pub fn rekey(&mut self, lives: &BTreeMap<Journal, Life>) -> Result<(), Error> {
-        let options = Options { segment_len: Some(limits::SEGMENT_LEN_MIN), ..Options::default() };
+        let options = Options::offline();
         // Ends with a checkpoint behind which there is no record of a journal.
         drop(DataDir::open(self.disk.clone(), self.clock.clone(), options)?);
         let _lock = ground::take_lock(&*self.disk)?;
@@ -159,10 +159,7 @@ impl<'a> Repair<'a> {
     /// Copies a file aside, durably.
     fn keep(&self, file: &Path) -> Result<PathBuf, Error> {
         let at = self.place(file)?;
-        let from = self.disk.open(file, Open::Read).map_err(Error::disk("open", file))?;
-        let to = self.disk.open(&at, Open::Any).map_err(Error::disk("make", &at))?;
-        let copied = backup::copy(&*from, &*to, u64::MAX, &mut |_| ()).and_then(|()| to.sync());
-        copied.map_err(Error::disk("copy", &at))?;
+        copy_file(&*self.disk, file, &at)?;
         self.disk.sync_dir(&self.aside).map_err(Error::disk("sync", &self.aside))?;
         Ok(at)
     }
@@ -258,13 +255,18 @@ fn copy_mirror(disk: &dyn Disk, life: Life, other: Life) -> Result<Vec<PathBuf>,
             continue;
         }
         let (from, to) = (mirror::path_of(life, first), mirror::path_of(other, first));
-        let source = disk.open(&from, Open::Read).map_err(Error::disk("open", &from))?;
-        let target = disk.open(&to, Open::Any).map_err(Error::disk("make", &to))?;
-        let copied = backup::copy(&*source, &*target, u64::MAX, &mut |_| ());
-        copied.and_then(|()| target.sync()).map_err(Error::disk("copy", &from))?;
+        copy_file(disk, &from, &to)?;
         old.push(from);
     }
     Ok(old)
+}
+
+/// Copies a file, durably but for its name.
+fn copy_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<(), Error> {
+    let source = disk.open(from, Open::Read).map_err(Error::disk("open", from))?;
+    let target = disk.open(to, Open::Any).map_err(Error::disk("make", to))?;
+    let copied = backup::copy(&*source, &*target, u64::MAX, &mut |_| ());
+    copied.and_then(|()| target.sync()).map_err(Error::disk("copy", from))
 }
 
 /// How far mirrors reached that repairs have set aside, by life: that of an earlier one that was

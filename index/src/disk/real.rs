@@ -218,7 +218,7 @@ impl DiskFile for RealFile {
     /// With lseek(2), which moves a place that nothing else here goes by.
     fn next_data(&self, at: u64) -> io::Result<Option<Range<u64>>> {
         let begin = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
-            Err(rustix::io::Errno::NXIO) => return Ok(None),
+            Err(Errno::NXIO) => return Ok(None),
             other => other?,
         };
         // Freed since: the end of the file is a hole's begin, too.

@@ -21,6 +21,7 @@ use object_store::{
     ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
     PutPayload, PutResult, Result,
 };
+pub use partial::is_unfinished;
 use partial::{Partial, Upload};
 use std::io;
 use std::ops::Range;

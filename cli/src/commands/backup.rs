@@ -3,13 +3,16 @@
 mod target;
 
 use super::inspect::existing;
-use super::up::refuse_nested;
+use super::serving::STORE;
+use super::up::{STAGING, refuse_nested};
 use crate::connection::Connection;
 use crate::progress::Progress;
 use crate::{Error, output, seams, size};
+use broker::backing::KEY_SPACE;
 use client::{HeldMoment, Holding};
 use index::backup::{self, Backup};
 use index::disk::{Disk, RealDisk};
+use index::file_store::is_unfinished;
 use index::record::Position;
 use index::{Moment, Recovered};
 use std::path::{Path, PathBuf};
@@ -26,18 +29,8 @@ Examples:
 A broker that runs on the directory goes on, and frees nothing meanwhile. The copy is of a moment
 after the command began: all that was acknowledged before is in it. Stores elsewhere are not.";
 
-/// The file stores of a data directory, unless its broker was told otherwise.
-const STORE: &str = "store";
-
-/// What waits for its newline or its close, and what of it was set aside for people.
-const MOUNT_STAGING: &str = "mount-staging";
+/// What of the staging of a mount was set aside for people.
 const MOUNT_ASIDE: &str = "mount-staging/aside";
-
-/// The key space's file.
-const KEY_SPACE: &str = "keyspace.redb";
-
-/// What names of unfinished objects in a file store begin with.
-const UNFINISHED: &str = ".partial-";
 
 /// Copy a data directory, while a broker runs on it or not.
 #[derive(clap::Args, Debug)]
@@ -106,16 +99,15 @@ impl BackUp {
         let remote = self.connection.remote_or(address.as_deref())?;
         let mut holding = remote.hold().await?;
         let named = || Error::data(&self.data);
-        let skip = |name: &str| name.starts_with(UNFINISHED);
         block_in_place(|| {
             copy.begin()?;
             copy.tree(Path::new(MOUNT_ASIDE), |_| false)?;
-            copy.tree(Path::new(STORE), skip)
+            copy.tree(Path::new(STORE), is_unfinished)
         })
         .map_err(named())?;
         holding.quiet().await?;
         // What was stored and deleted meanwhile, which is little.
-        block_in_place(|| copy.tree(Path::new(STORE), skip)).map_err(named())?;
+        block_in_place(|| copy.tree(Path::new(STORE), is_unfinished)).map_err(named())?;
         let held = holding.moment().await?;
         let moment = moment_of(&held);
         block_in_place(|| {
@@ -139,8 +131,8 @@ fn at_rest(copy: &mut Backup<'_>) -> Result<(), index::Error> {
     copy.begin()?;
     copy.whole_log()?;
     copy.one(Path::new(KEY_SPACE))?;
-    copy.tree(Path::new(MOUNT_STAGING), |name| name == "lock")?;
-    copy.tree(Path::new(STORE), |name| name.starts_with(UNFINISHED))?;
+    copy.tree(Path::new(STAGING), |name| name == "lock")?;
+    copy.tree(Path::new(STORE), is_unfinished)?;
     copy.mirrors()
 }
 

@@ -16,6 +16,9 @@ use tokio::task::JoinHandle;
 /// The file in a data directory that names the broker which runs on it, or did.
 pub const ADDRESS: &str = "address";
 
+/// The file stores of a data directory, unless `--file-root` names another place.
+pub const STORE: &str = "store";
+
 /// A journal that is asked for to see whether the broker answers.
 const CHECKED: &str = "courant/self-check";
 
@@ -171,7 +174,7 @@ fn configure(data: &Path, endpoint: String, flags: &BrokerFlags) -> Result<Confi
         RealDisk::new(path).map_err(Error::io(format!("make the directory {}", path.display())))
     };
     let disk = Arc::new(opened(data)?);
-    let files = flags.file_root.clone().unwrap_or_else(|| data.join("store"));
+    let files = flags.file_root.clone().unwrap_or_else(|| data.join(STORE));
     let files = Arc::new(opened(&files)?);
     let durability = flags.durability.map_or(Durability::Disk, Durability::from);
     Ok(Config {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The directory of what waits to be committed through the mount, below `--data`.
-const STAGING: &str = "mount-staging";
+pub(super) const STAGING: &str = "mount-staging";
 
 const EXAMPLES: &str = "\
 Examples:

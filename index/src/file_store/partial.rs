@@ -12,8 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// What names of unfinished objects begin with. Listings skip them.
-pub(super) const PREFIX: &str = ".partial-";
+/// What names of unfinished objects begin with.
+const PREFIX: &str = ".partial-";
+
+/// Whether a file of this name is of an object that is not whole. Listings skip them.
+pub fn is_unfinished(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
 
 /// The file `.partial-NAME` beside the object's place, held alone while this is alive.
 ///

@@ -1,6 +1,6 @@
 //! Listing a file store.
 
-use super::{Dir, fault, object, partial};
+use super::{Dir, fault, is_unfinished, object};
 use object_store::path::Path as Key;
 use object_store::{Extensions, ListResult, ObjectMeta, Result};
 use std::io;
@@ -49,7 +49,7 @@ pub(super) fn within(dir: &Dir, prefix: &Key) -> Result<ListResult> {
         };
         if entry.is_dir {
             found.common_prefixes.push(key);
-        } else if !entry.name.starts_with(partial::PREFIX) {
+        } else if !is_unfinished(&entry.name) {
             found.objects.push(object(key, &entry));
         }
     }

@@ -76,7 +76,10 @@ fn the_present_format_is_packed_and_opens() {
     // What a kill leaves has every kind of file in use.
     up.daemon().kill();
     let pack = folder.path().join("pack.tar.gz");
-    let line = format!("tar -cSzf \"$1\" --hole-detection=raw {UNPACKED} data");
+    // A segment is written with zeros before it is used, of which a packed one has no need.
+    let dig = "for segment in data/log/*.seg; do fallocate --dig-holes \"$segment\" || exit; done";
+    shell::bash(folder.path(), dig, &[]).ok();
+    let line = format!("tar -cSzf \"$1\" {UNPACKED} data");
     shell::bash(folder.path(), &line, &[text(&pack)]).ok();
     let len = fs::metadata(&pack).unwrap().len();
     assert!(len < 100 << 10, "a pack of {len} bytes is too large for the tree");

@@ -11,10 +11,30 @@ use protocol::wire::gazette::journal_server::JournalServer;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::Status;
 use tonic::transport::Server;
+
+type Replies<T> = mpsc::Sender<Result<T, Status>>;
+
+type Answers<T> = ReceiverStream<Result<T, Status>>;
+
+/// Answers a stream by a task; the error that it ends with is the last answer.
+fn answering<T, F>(task: impl FnOnce(Replies<T>) -> F) -> Answers<T>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<(), Status>> + Send + 'static,
+{
+    let (replies, answers) = mpsc::channel(1);
+    let task = task(replies.clone());
+    tokio::spawn(async move {
+        if let Err(status) = task.await {
+            let _ = replies.send(Err(status)).await;
+        }
+    });
+    ReceiverStream::new(answers)
+}
 
 /// The double; clones share everything.
 #[derive(Clone)]

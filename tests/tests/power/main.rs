@@ -55,6 +55,16 @@ fn note(writer: &Writer, trial: &mut Trial) -> u64 {
     writer.unanswered() + 1
 }
 
+/// Each writer sees its next append fail, and nobody hangs.
+fn until_refused<G: Ground>(machine: &Machine<G>, writers: &mut [Writer], trial: &mut Trial) {
+    for writer in writers {
+        assert_eq!(writer.wait(LIMIT).code(), Some(1));
+        let (last, log) = (writer.last_word(), machine.log());
+        assert!(last.ends_with("EIO") || last.ends_with("500"), "{last}; {log}");
+        note(writer, trial);
+    }
+}
+
 #[test]
 fn t13_a_cut_of_the_power_takes_nothing_that_was_synced() {
     cut_again_and_again(Forgetful::new());
@@ -72,13 +82,7 @@ fn a_disk_that_fails_takes_no_append_and_is_named() {
     let mut writers = [1, 0].map(|id| start(&machine, id, 1));
     writers.iter_mut().for_each(Writer::until_acknowledged);
     machine.fail();
-    for writer in &mut writers {
-        // Each sees its next append fail, and nobody hangs.
-        assert_eq!(writer.wait(LIMIT).code(), Some(1));
-        let (last, log) = (writer.last_word(), machine.log());
-        assert!(last.ends_with("EIO") || last.ends_with("500"), "{last}; {log}");
-        note(writer, &mut trial);
-    }
+    until_refused(&machine, &mut writers, &mut trial);
     until("the log says so", || machine.log().contains("Input/output error"));
     machine.cut(0);
     machine.boot();
@@ -94,13 +98,7 @@ fn a_disk_that_becomes_read_only_takes_no_append_and_is_read_on() {
     let mut writers = [0, 1, 3].map(|id| start(&machine, id, 1));
     writers.iter_mut().for_each(Writer::until_acknowledged);
     machine.fail();
-    for writer in &mut writers {
-        // Each sees its next append fail, and nobody hangs.
-        assert_eq!(writer.wait(LIMIT).code(), Some(1));
-        let (last, log) = (writer.last_word(), machine.log());
-        assert!(last.ends_with("EIO") || last.ends_with("500"), "{last}; {log}");
-        note(writer, &mut trial);
-    }
+    until_refused(&machine, &mut writers, &mut trial);
     // Nothing more is acknowledged, at either durability.
     for durability in ["disk", "memory"] {
         let line = ["journals", "append", "local/log", "--durability", durability, "-i"];

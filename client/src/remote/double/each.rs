@@ -1,32 +1,24 @@
 //! The double's streams of appends.
 
-use super::Double;
+use super::{Double, Replies, answering};
 use protocol::wire::courant::{
     AppendEachRequest, AppendEachResponse, AppendResponse, NumberedAnswer,
 };
 use std::collections::BTreeMap;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-pub(super) type Answers = ReceiverStream<Result<AppendEachResponse, Status>>;
+pub(super) type Answers = super::Answers<AppendEachResponse>;
 
 /// Serves a stream, until it is to lose an answer: then what came with that is made, up to the one
 /// whose answer is lost, and the stream breaks.
 pub(super) fn begin(double: Double, messages: Streaming<AppendEachRequest>) -> Answers {
-    let (replies, answers) = mpsc::channel(1);
-    tokio::spawn(async move {
-        if let Err(status) = serve(double, messages, &replies).await {
-            let _ = replies.send(Err(status)).await;
-        }
-    });
-    ReceiverStream::new(answers)
+    answering(|replies| serve(double, messages, replies))
 }
 
 async fn serve(
     double: Double,
     mut messages: Streaming<AppendEachRequest>,
-    replies: &mpsc::Sender<Result<AppendEachResponse, Status>>,
+    replies: Replies<AppendEachResponse>,
 ) -> Result<(), Status> {
     while let Some(message) = messages.message().await? {
         double.count("each message")?;

@@ -1,32 +1,24 @@
 //! The double's sessions of appends.
 
-use super::Double;
+use super::{Double, Replies, answering};
 use protocol::wire::courant::{
     AppendGroup, AppendsRequest, AppendsResponse, Fault, GroupResult, OpenHandle,
 };
 use std::collections::BTreeMap;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-pub(super) type Answers = ReceiverStream<Result<AppendsResponse, Status>>;
+pub(super) type Answers = super::Answers<AppendsResponse>;
 
 /// Serves a session, until it is to lose an answer: then the groups of that message are made, up to
 /// the one whose answer is lost, and the session breaks.
 pub(super) fn begin(double: Double, messages: Streaming<AppendsRequest>) -> Answers {
-    let (replies, answers) = mpsc::channel(1);
-    tokio::spawn(async move {
-        if let Err(status) = serve(double, messages, &replies).await {
-            let _ = replies.send(Err(status)).await;
-        }
-    });
-    ReceiverStream::new(answers)
+    answering(|replies| serve(double, messages, replies))
 }
 
 async fn serve(
     double: Double,
     mut messages: Streaming<AppendsRequest>,
-    replies: &mpsc::Sender<Result<AppendsResponse, Status>>,
+    replies: Replies<AppendsResponse>,
 ) -> Result<(), Status> {
     let mut session = Session { writer: Vec::new(), handles: BTreeMap::new() };
     while let Some(message) = messages.message().await? {

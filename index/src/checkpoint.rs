@@ -12,6 +12,7 @@ use crate::spans::SpanSet;
 use crate::{Error, log, registers};
 use prost::Message;
 use protocol::{Codec, Journal, Life, Span, Sum};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The checkpoint's file, below the data directory.
@@ -229,17 +230,15 @@ fn codec(number: i32) -> Codec {
 
 fn load(stored: StoredLedger) -> Option<Ledger> {
     let spool = stored.spool.unwrap_or_default();
-    let closed = stored.closed.iter().map(|rolled| {
-        let span = Span::between(offset(rolled.begin), offset(rolled.end));
-        let named =
-            |persisted: &&Persisted| (persisted.begin, persisted.end) == (rolled.begin, rolled.end);
-        Closed {
-            span,
-            crc: rolled.crc,
-            first_append_us: rolled.first_append_us,
-            codec: codec(rolled.codec),
-            persisted: stored.persisted.iter().find(named).map(load_stored),
-        }
+    let places =
+        stored.persisted.iter().map(|persisted| ((persisted.begin, persisted.end), persisted));
+    let places: BTreeMap<_, _> = places.collect();
+    let closed = stored.closed.iter().map(|rolled| Closed {
+        span: Span::between(offset(rolled.begin), offset(rolled.end)),
+        crc: rolled.crc,
+        first_append_us: rolled.first_append_us,
+        codec: codec(rolled.codec),
+        persisted: places.get(&(rolled.begin, rolled.end)).map(|persisted| load_stored(persisted)),
     });
     Some(Ledger {
         life: Life::new(stored.life),

@@ -6,7 +6,7 @@
 //! says, never what the file system calls data.
 
 use crate::Error;
-use crate::disk::{Disk, DiskFile, Open, read_exact_at};
+use crate::disk::{Disk, DiskFile, Open};
 use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN, RESTED_TICKS};
 use protocol::{Life, Offset, Span};
 use std::collections::BTreeMap;
@@ -428,9 +428,16 @@ pub fn read_span(mirror: &Mirror, span: Span) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Reads staged content of `len` bytes.
+/// Reads `len` bytes at `at`; an error where there are fewer.
 pub(crate) fn read_file(file: &dyn DiskFile, at: u64, len: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-    read_exact_at(file, &mut bytes, at)?;
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let mut bytes = file.read_new(len, at)?;
+    while bytes.len() < len {
+        let rest = file.read_new(len - bytes.len(), at + bytes.len() as u64)?;
+        if rest.is_empty() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&rest);
+    }
     Ok(bytes)
 }

@@ -293,6 +293,12 @@ pub fn is_begun(bytes: &[u8], position: Position) -> bool {
     may_start(bytes) && bytes.get(8..16) == Some(&position.0.to_le_bytes())
 }
 
+/// Bytes of the frame that begins here, as it says itself; padding left out.
+pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
+    let body_len = may_start(bytes).then(|| word(bytes, 28))??;
+    FRAME_LEN.checked_add(body_len as usize)
+}
+
 /// The version of a frame at the start of `bytes` that a newer release wrote at `position`: it
 /// verifies, and all that is known of it is where its checksum lies.
 pub fn newer_version(bytes: &Bytes, position: Position) -> Option<u32> {
@@ -315,11 +321,10 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
     let word = |at: usize| word(bytes, at);
     let long = |at: usize| long(bytes, at);
-    if bytes.get(..4)? != MAGIC || long(8)? != position.0 {
+    if !is_begun(bytes, position) {
         return None;
     }
-    let body_len = word(28)? as usize;
-    let end = FRAME_LEN.checked_add(body_len)?;
+    let end = claimed_len(bytes)?;
     let checksum = word(4)?;
     if crc32c::crc32c(bytes.get(8..end)?) != checksum {
         return None;

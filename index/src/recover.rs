@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod damage;
+mod moving;
 mod replay;
 
 use replay::Replay;
@@ -102,6 +103,7 @@ pub(crate) fn recover(
     let ledgers = std::mem::take(&mut checkpoint.ledgers);
     let mut replay = Replay::begin(disk.clone(), ledgers)?;
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
+    replay.settle()?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
     let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
     let is_copy = matches!(before, Before::Copy);

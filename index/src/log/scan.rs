@@ -6,11 +6,12 @@
 
 use super::{DIR, number_of, path_of};
 use crate::Error;
-use crate::disk::{Disk, Open};
+use crate::disk::{Disk, DiskFile, Open};
 use crate::record::{self, Body, Frame, Position};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a scan found, besides the frames it handed out.
 #[derive(Debug, Clone, Default)]
@@ -32,11 +33,27 @@ pub struct Scan {
     pub is_clean: bool,
 }
 
+/// Bytes of a segment that are read at once: few enough that the next ones get the same memory.
+const WINDOW: usize = 1 << 20;
+
+/// Bytes of a segment that hold its first frame.
+const HEAD_LEN: usize = 4096;
+
 struct Walk<'a> {
     disk: &'a dyn Disk,
     /// Segment numbers on disk, and the header of those that have one.
     headers: BTreeMap<u32, Option<record::Segment>>,
-    loaded: Option<(u32, Bytes)>,
+    open: Option<OpenSegment>,
+}
+
+/// The segment that is being read.
+struct OpenSegment {
+    number: u32,
+    file: Arc<dyn DiskFile>,
+    len: usize,
+    /// What was read of it last, and where that begins.
+    window: Bytes,
+    begin: usize,
 }
 
 /// Hands every frame from `from` on to `visit`, in order.
@@ -89,9 +106,9 @@ impl<'a> Walk<'a> {
         let entries = disk.list(Path::new(DIR)).map_err(Error::disk("list", DIR))?;
         let numbers = entries.iter().filter_map(|entry| number_of(&entry.name));
         let numbers: Vec<u32> = numbers.filter(|number| *number >= from.segment()).collect();
-        let mut walk = Walk { disk, headers: BTreeMap::new(), loaded: None };
+        let mut walk = Walk { disk, headers: BTreeMap::new(), open: None };
         for number in numbers {
-            let head = read(disk, number, 4096)?;
+            let head = OpenSegment::open(disk, number)?.read(0, HEAD_LEN)?;
             let frame = record::decode(&head, Position::new(number, 0));
             let header = frame.and_then(|frame| match frame.body {
                 Body::Segment(segment) => Some(segment),
@@ -112,18 +129,16 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    fn segment(&mut self, number: u32) -> Result<Bytes, Error> {
-        if let Some((loaded, bytes)) = &self.loaded
-            && *loaded == number
-        {
-            return Ok(bytes.clone());
+    /// What lies at `at`: `len` bytes at least, or all to the end of the segment.
+    fn bytes_at(&mut self, at: Position, len: usize) -> Result<Bytes, Error> {
+        if !self.headers.contains_key(&at.segment()) {
+            return Ok(Bytes::new());
         }
-        let bytes = match self.headers.contains_key(&number) {
-            true => read(self.disk, number, usize::MAX)?,
-            false => Bytes::new(),
+        let open = match self.open.take() {
+            Some(open) if open.number == at.segment() => open,
+            _ => OpenSegment::open(self.disk, at.segment())?,
         };
-        self.loaded = Some((number, bytes.clone()));
-        Ok(bytes)
+        self.open.insert(open).bytes_at(at.offset() as usize, len)
     }
 
     /// Where segment `number` ends by the word of the one that followed it.
@@ -145,48 +160,82 @@ impl<'a> Walk<'a> {
         if self.declared_end(at.segment()).is_some_and(|(end, _)| at >= end) {
             return Ok(None);
         }
-        let bytes = self.segment(at.segment())?;
-        let offset = at.offset() as usize;
-        Ok(if offset < bytes.len() { record::decode(&bytes.slice(offset..), at) } else { None })
+        let head = self.bytes_at(at, record::FRAME_LEN)?;
+        let Some(len) = record::claimed_len(&head) else { return Ok(None) };
+        Ok(record::decode(&self.bytes_at(at, len)?, at))
     }
 
     /// The first later frame that proves the place before it damaged, and how many frames that
     /// prove nothing lie at `at` and beyond.
     fn beyond(&mut self, at: Position) -> Result<(Option<Position>, u64), Error> {
-        let torn = self.segment(at.segment())?;
-        let torn = torn.get(at.offset() as usize..).unwrap_or_default();
-        let mut cut = u64::from(record::is_begun(torn, at));
+        let torn = self.bytes_at(at, record::FRAME_LEN)?;
+        let mut cut = u64::from(record::is_begun(&torn, at));
         let mut first = None;
         let numbers: Vec<u32> =
             self.headers.range(at.segment()..).map(|(number, _)| *number).collect();
         for number in numbers {
-            let bytes = self.segment(number)?;
-            let mut offset = if number == at.segment() { at.offset() as usize + 8 } else { 0 };
-            while offset + record::FRAME_LEN <= bytes.len() {
-                let position = Position::new(number, offset as u32);
-                let starts = record::may_start(&bytes[offset..]);
-                let Some(frame) = starts.then(|| self.frame_at(position)).transpose()?.flatten()
-                else {
-                    offset += 8;
-                    continue;
-                };
+            let mut position = match number == at.segment() {
+                true => Position(at.0 + 8),
+                false => Position::new(number, 0),
+            };
+            while let Some(start) = self.next_start(position)? {
+                position = Position(start.0 + 8);
+                let Some(frame) = self.frame_at(start)? else { continue };
                 cut += 1;
-                first.get_or_insert(position);
+                first.get_or_insert(start);
                 if frame.synced > at {
                     return Ok((first, 0));
                 }
-                offset += frame.len as usize;
+                position = Position(start.0 + u64::from(frame.len));
             }
         }
         Ok((None, cut))
     }
+
+    /// The first place from `from` on, in its segment, at which a frame may begin.
+    fn next_start(&mut self, from: Position) -> Result<Option<Position>, Error> {
+        let mut at = from;
+        loop {
+            let bytes = self.bytes_at(at, record::FRAME_LEN)?;
+            if bytes.len() < record::FRAME_LEN {
+                return Ok(None);
+            }
+            let last = bytes.len() - record::FRAME_LEN;
+            let place = (0..=last).step_by(8).find(|place| record::may_start(&bytes[*place..]));
+            if let Some(place) = place {
+                return Ok(Some(Position(at.0 + place as u64)));
+            }
+            at = Position(at.0 + (last / 8 * 8 + 8) as u64);
+        }
+    }
 }
 
-fn read(disk: &dyn Disk, number: u32, max: usize) -> Result<Bytes, Error> {
-    let path = path_of(number);
-    let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
-    let len = file.len().map_err(Error::disk("stat", &path))?;
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX).min(max)];
-    crate::disk::read_exact_at(&*file, &mut bytes, 0).map_err(Error::disk("read", &path))?;
-    Ok(bytes.into())
+impl OpenSegment {
+    fn open(disk: &dyn Disk, number: u32) -> Result<Self, Error> {
+        let path = path_of(number);
+        let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
+        let len = file.len().map_err(Error::disk("stat", &path))?;
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        Ok(OpenSegment { number, file, len, window: Bytes::new(), begin: 0 })
+    }
+
+    fn bytes_at(&mut self, at: usize, len: usize) -> Result<Bytes, Error> {
+        let end = self.begin + self.window.len();
+        let wanted = at.saturating_add(len).min(self.len);
+        if at < self.begin || wanted > end {
+            // The memory of the last window is free for the next one.
+            self.window = Bytes::new();
+            self.window = self.read(at, len.max(WINDOW))?;
+            self.begin = at;
+        }
+        let from = (at - self.begin).min(self.window.len());
+        Ok(self.window.slice(from..))
+    }
+
+    /// `len` bytes at `at`, or all to the end.
+    fn read(&self, at: usize, len: usize) -> Result<Bytes, Error> {
+        let len = len.min(self.len.saturating_sub(at));
+        let bytes = crate::mirror::read_file(&*self.file, at as u64, len as u64);
+        bytes.map(Bytes::from).map_err(Error::disk("read", path_of(self.number)))
+    }
 }

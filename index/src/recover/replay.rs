@@ -1,6 +1,7 @@
 //! Folding the records behind a checkpoint into the ledgers, and moving their content again.
 
 use super::damage::{self, fold, mark};
+use super::moving::Moving;
 use super::{Recovered, move_file};
 use crate::checkpoint::Checkpoint;
 use crate::datadir::LOST_AND_FOUND;
@@ -35,6 +36,8 @@ pub(super) struct Replay {
     missing: BTreeMap<Life, SpanSet>,
     /// Journals without a ledger, and how far they reached.
     headless: BTreeMap<Life, Offset>,
+    /// Content that mirrors do not have yet.
+    moving: Moving,
     pub recovered: Recovered,
 }
 
@@ -56,6 +59,7 @@ impl Replay {
             staged: BTreeMap::new(),
             missing: BTreeMap::new(),
             headless: BTreeMap::new(),
+            moving: Moving::default(),
             recovered: Recovered::default(),
         };
         for ledger in ledgers {
@@ -95,12 +99,13 @@ impl Replay {
                 let life = Life::new(mark.life);
                 self.ended.insert(life);
                 self.suspects.remove(&life);
+                self.moving.forget(life);
                 match self.journals.remove(&life) {
                     Some((_, mirror)) => mirror.remove(),
                     None => Ok(()),
                 }
             }
-            Body::Append(append) => self.append(append, position),
+            Body::Append(append) => self.append(append, &frame.body, position),
             Body::Rolled(record::Rolled { life, .. })
             | Body::Persisted(record::Persisted { life, .. })
             | Body::Synced(record::Synced { life, .. })
@@ -133,7 +138,13 @@ impl Replay {
         }
     }
 
-    fn append(&mut self, append: &record::Append, position: Position) -> Result<(), Error> {
+    /// `body` is the append, as a record has it.
+    fn append(
+        &mut self,
+        append: &record::Append,
+        body: &Body,
+        position: Position,
+    ) -> Result<(), Error> {
         let life = Life::new(append.life);
         let content = self.content(append)?;
         let span = Span::at(offset(append.begin), append.len);
@@ -151,7 +162,7 @@ impl Replay {
         }
         let is_good = match &content {
             Some(content) => {
-                mirror.write(span.begin(), content)?;
+                self.moving.put(life, mirror, span.begin(), content)?;
                 if let Some(missing) = self.missing.get_mut(&life) {
                     missing.remove(span);
                 }
@@ -160,6 +171,7 @@ impl Replay {
             }
             // The move may have been done already, and the staging file used again.
             None => {
+                self.moving.settle(life, mirror)?;
                 mirror.distrust();
                 mirror.checksum(span).is_ok_and(|crc| crc == append.crc)
             }
@@ -168,11 +180,25 @@ impl Replay {
             if !is_good {
                 self.suspects.entry(life).or_insert_with(|| (ledger.clone(), position));
             }
-            ledger.apply(&Body::Append(append.clone()), position);
+            ledger.apply(body, position);
         }
         if !is_good {
             let mark = mark(life, span);
             fold(ledger, Body::Damaged(mark));
+        }
+        if self.moving.is_full() {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what mirrors do not have yet. Due when the last record was taken.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        for life in self.moving.lives() {
+            match self.journals.get(&life) {
+                Some((_, mirror)) => self.moving.settle(life, mirror)?,
+                None => self.moving.forget(life),
+            }
         }
         Ok(())
     }

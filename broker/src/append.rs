@@ -461,21 +461,7 @@ impl Underway {
 impl Broker {
     /// Waits until every byte below `below` is durable on disk.
     pub async fn sync(&self, served: &Arc<Served>, below: Offset) -> Result<(), Error> {
-        if served.replica().synced() >= below {
-            return Ok(());
-        }
-        let troubles = &self.shared.troubles;
-        let mut turn = troubles.outlast(async { Ok(served.replica().turn().await) }).await?;
-        if served.replica().synced() >= below {
-            return Ok(());
-        }
-        // An append of nothing waits for the same sync as those before it.
-        let content = Content::Memory(Bytes::new());
-        let entry = Entry { content, registers: None, writer: None, is_disk: true };
-        let commit = turn.record(entry)?;
-        drop(turn);
-        troubles.outlast(commit.done()).await?;
-        Ok(())
+        self.shared.troubles.outlast(served.replica().durable(below)).await
     }
 
     /// Waits until the bytes below `below`, which are recorded, can be read.

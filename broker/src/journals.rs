@@ -80,6 +80,10 @@ impl Journals for Broker {
         })
     }
 
+    fn sync_soon(&self) {
+        self.data().sync_soon();
+    }
+
     fn create<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
         Box::pin(async move {
             let created = Broker::create(self, journal).await;

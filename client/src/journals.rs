@@ -50,6 +50,10 @@ pub trait Journals: Send + Sync + 'static {
     /// Waits until every byte below `below` is durable on disk.
     fn sync<'a>(&'a self, journal: &'a Journal, below: Offset) -> Wait<'a, ()>;
 
+    /// Has what was appended made durable now, since a [`sync`](Self::sync) is likely to follow: a
+    /// hint, which promises nothing and never waits. Nothing by default.
+    fn sync_soon(&self) {}
+
     /// Creates a journal by the broker's template; finding it there is success.
     fn create<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat>;
 

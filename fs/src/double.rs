@@ -37,6 +37,7 @@ pub struct Double {
     is_far: bool,
     lists: AtomicUsize,
     stats: AtomicUsize,
+    foreseen: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -69,6 +70,7 @@ impl Double {
             is_far: false,
             lists: AtomicUsize::new(0),
             stats: AtomicUsize::new(0),
+            foreseen: AtomicUsize::new(0),
         }
     }
 
@@ -154,6 +156,11 @@ impl Double {
     /// How many lists were asked for, and how often journals were, one or some.
     pub fn asked(&self) -> (usize, usize) {
         (self.lists.load(Ordering::Relaxed), self.stats.load(Ordering::Relaxed))
+    }
+
+    /// How often a sync was begun because one was foreseen.
+    pub fn foreseen(&self) -> usize {
+        self.foreseen.load(Ordering::Relaxed)
     }
 
     /// How many loans are out.
@@ -351,6 +358,10 @@ impl Journals for Double {
             kept.synced = kept.synced.max(usize::try_from(below.get()).expect("not negative"));
             Ok(())
         })
+    }
+
+    fn sync_soon(&self) {
+        self.foreseen.fetch_add(1, Ordering::Relaxed);
     }
 
     fn create<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {

@@ -28,6 +28,7 @@ mod error;
 mod filesystem;
 mod foresight;
 mod growth;
+mod habit;
 mod handles;
 mod handover;
 mod kernel;

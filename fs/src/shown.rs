@@ -1,6 +1,7 @@
 //! A journal as a mount shows it: what its nodes have in common.
 
 use crate::NodeId;
+use crate::habit::SyncHabit;
 use crate::queue::Queue;
 use crate::revoke::Generation;
 use protocol::{Journal, Life, Offset};
@@ -36,6 +37,7 @@ pub(crate) struct Shown {
     pub(crate) turn: tokio::sync::Mutex<()>,
     /// Writes that were answered and are not appended yet.
     pub(crate) queue: Queue,
+    pub(crate) habit: SyncHabit,
     /// The mirror behind the open handles of the passthrough node.
     lent: Mutex<Option<Weak<Lent>>>,
     /// That of the passthrough node.
@@ -77,6 +79,7 @@ impl Shown {
             shown_head: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
             queue: Queue::default(),
+            habit: SyncHabit::default(),
             lent: Mutex::default(),
             generation: Generation::default(),
             opened: AtomicUsize::new(0),

@@ -128,6 +128,9 @@ impl Filesystem {
         let appended = patiently(self.options.write_timeout, ask).await;
         drop(turn);
         let appended = appended.map_err(|error| refused_append(error, offset))?;
+        if shown.habit.wrote() && durability == Durability::Memory {
+            self.journals.sync_soon();
+        }
         self.acknowledge(shown, appended).await?;
         Ok(len)
     }
@@ -156,6 +159,7 @@ impl Filesystem {
             let Role::Journal(shown, _) = fs.role(&handle.node).await? else { return Ok(()) };
             shown.queue.drained().await;
             told(&handle.failed)?;
+            shown.habit.syncs();
             let head = fs.stat(&shown).await?.head;
             let ask = || fs.journals.sync(shown.journal(), head);
             match patiently(fs.options.write_timeout, ask).await {

@@ -212,3 +212,28 @@ async fn a_handle_belongs_to_the_life_that_it_was_opened_on() {
     assert_eq!(errno(world.read(handle, 0, 10).await), Errno::STALE);
     assert_eq!(world.cat("a.log").await.unwrap(), b"two\n");
 }
+
+#[tokio::test]
+async fn a_sync_is_begun_with_the_write_where_one_is_likely_to_be_asked_for() {
+    let world = World::new();
+    world.echo("a.log", b"-").await.unwrap();
+    world.echo("a.log", b"-").await.unwrap();
+    let handle = world.open("a.log", APPEND).await.unwrap();
+    // Case: (what is done, syncs that were foreseen by then)
+    let steps = [
+        ("sync", 0),
+        ("write", 0),
+        ("sync", 0),
+        ("write", 1),
+        ("write", 1),
+        ("sync", 1),
+        ("write", 1),
+    ];
+    for (number, (step, foreseen)) in steps.into_iter().enumerate() {
+        match step {
+            "sync" => world.fs.fsync(handle).await.unwrap(),
+            _ => drop(world.write(handle, 0, b"x", APPEND).await.unwrap()),
+        }
+        assert_eq!(world.double.foreseen(), foreseen, "after step {number}");
+    }
+}

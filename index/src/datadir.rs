@@ -441,6 +441,11 @@ impl DataDir {
         self.move_round()
     }
 
+    /// Has a sync begun now, since somebody is likely to wait for it.
+    pub fn sync_soon(&self) {
+        self.shared.wake_sync();
+    }
+
     /// Waits until somebody wants a sync, or for a second; then does a round.
     pub fn wait_and_sync(&self, at_most: Duration) -> Result<(), Error> {
         let mut wanted = locked(&self.shared.wanted);

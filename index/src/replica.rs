@@ -26,7 +26,7 @@ use protocol::{Codec, Journal, LabelSet, Life, Offset, Span};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// What is published of a journal's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub(crate) struct State {
     pub ledger: Ledger,
     policy: Policy,
     queue: VecDeque<Queued>,
+    /// Who waits until all below an offset is durable.
+    syncing: Vec<(Offset, oneshot::Sender<()>)>,
     /// Somebody writes to the mirror what is no longer in the queue, from this record on.
     moving: Option<Position>,
     published: Offset,
@@ -91,6 +93,7 @@ impl State {
         State {
             policy: Policy::default(),
             queue: VecDeque::new(),
+            syncing: Vec::new(),
             moving: None,
             published: ledger.head,
             synced: ledger.head,
@@ -107,6 +110,15 @@ impl State {
 }
 
 impl State {
+    /// Tells those who waited for no more than what is durable.
+    fn tell_synced(&mut self) {
+        let synced = self.synced;
+        for (_, done) in self.syncing.extract_if(.., |(below, _)| *below <= synced) {
+            // Who went away does not hear of it.
+            let _ = done.send(());
+        }
+    }
+
     pub fn is_dirty_mut(&mut self) -> &mut bool {
         &mut self.is_dirty
     }
@@ -162,6 +174,28 @@ impl Replica {
     /// Below, bytes are durable.
     pub fn synced(&self) -> Offset {
         self.state().synced
+    }
+
+    /// Waits until all that is recorded below `below`, which is at most the head, is durable. A
+    /// sync that is under way and covers it counts; else one is asked for. No append waits for
+    /// this.
+    pub async fn durable(&self, below: Offset) -> Result<(), Error> {
+        let synced = {
+            let mut state = self.state();
+            if state.is_gone {
+                return Err(Error::Deleted(self.life));
+            }
+            if state.synced >= below {
+                return Ok(());
+            }
+            let (done, synced) = oneshot::channel();
+            // Those who went away meanwhile wait for nothing.
+            state.syncing.retain(|(_, waits)| !waits.is_closed());
+            state.syncing.push((below, done));
+            synced
+        };
+        self.shared.wake_sync();
+        synced.await.map_err(|_| Error::Closing)
     }
 
     /// Below, bytes are in a store, or were given up.
@@ -278,6 +312,7 @@ impl Replica {
         let mut state = self.state();
         state.is_gone = true;
         state.queue.clear();
+        state.syncing.clear();
         self.head.send_modify(|head| head.is_gone = true);
     }
 
@@ -294,6 +329,7 @@ impl Replica {
         {
             let mut state = self.state();
             state.synced = state.synced.max(snapshot.head);
+            state.tell_synced();
             // A ceiling that was lowered meanwhile stays low; one that was raised again waits.
             state.ceiling = snapshot.ceiling.min(state.ledger.ceiling);
         }

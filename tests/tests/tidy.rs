@@ -325,3 +325,16 @@ fn nothing_names_the_machine_it_was_made_on() {
     }
     none(found);
 }
+
+/// The faults that the simulation must find are a patch, which has to be brought along with what it
+/// changes.
+#[test]
+fn the_mutants_apply_to_the_tree() {
+    let patch = "tests/tests/sim/mutants.patch";
+    let git = std::process::Command::new("git")
+        .args(["apply", "--check", patch])
+        .current_dir(root())
+        .output()
+        .expect("git, which scripts/setup installs, runs");
+    assert!(git.status.success(), "{patch}: {}", String::from_utf8_lossy(&git.stderr));
+}

@@ -86,8 +86,20 @@ impl Network {
         true
     }
 
-    /// Connects a client to the broker, if it listens.
-    fn connect(&self) -> io::Result<Box<dyn Stream>> {
+    /// Cuts those of so many connections that are still there.
+    fn cut(&self, numbers: &[u64]) {
+        self.state().links.retain(|link| {
+            let stays = !numbers.contains(&link.number);
+            if !stays {
+                self.0.trace.line(format_args!("network cut {}", link.number));
+                link.tasks.iter().for_each(AbortHandle::abort);
+            }
+            stays
+        });
+    }
+
+    /// Connects a client to the broker, if it listens; the number of the connection comes with it.
+    fn connect(&self) -> io::Result<(u64, Box<dyn Stream>)> {
         let mut state = self.state();
         let Some(port) = state.port.clone() else {
             return Err(io::ErrorKind::ConnectionRefused.into());
@@ -100,7 +112,7 @@ impl Network {
         let serving = tokio::spawn(port.serve(server)).abort_handle();
         let carrying = tokio::spawn(carry(self.clone(), number, here, there)).abort_handle();
         state.links.push(Link { number, tasks: [carrying, serving] });
-        Ok(Box::new(client))
+        Ok((number, Box::new(client)))
     }
 
     /// How long bytes take; `None`: the connection breaks instead.
@@ -120,7 +132,43 @@ impl Dial for Network {
         let network = self.clone();
         Box::pin(async move {
             sleep(network.0.chance.millis(0..5)).await;
-            network.connect()
+            network.connect().map(|(_, stream)| stream)
+        })
+    }
+}
+
+/// The network as one other machine has it, until that machine dies: what still runs of it reaches nobody
+/// from then on.
+#[derive(Debug, Clone)]
+pub struct Place {
+    network: Network,
+    /// Its connections; `None` once it is dead.
+    links: Arc<Mutex<Option<Vec<u64>>>>,
+}
+
+impl Place {
+    pub fn new(network: Network) -> Self {
+        Place { network, links: Arc::new(Mutex::new(Some(Vec::new()))) }
+    }
+
+    pub fn die(&self) {
+        let links = self.links.lock().expect("no holder panics").take();
+        self.network.cut(&links.unwrap_or_default());
+    }
+}
+
+impl Dial for Place {
+    fn dial(&self) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
+        let place = self.clone();
+        Box::pin(async move {
+            sleep(place.network.0.chance.millis(0..5)).await;
+            let mut links = place.links.lock().expect("no holder panics");
+            let Some(links) = &mut *links else {
+                return Err(io::ErrorKind::NetworkDown.into());
+            };
+            let (number, stream) = place.network.connect()?;
+            links.push(number);
+            Ok(stream)
         })
     }
 }

@@ -4,13 +4,13 @@
 use crate::chance::Chance;
 use crate::disk::SimDisk;
 use crate::model::{After, Found, Model};
-use crate::network::Network;
+use crate::network::{Network, Place};
 use crate::plan::{Plan, RETAINED, journals};
 use crate::store::SimStore;
 use crate::trace::Trace;
 use broker::server::{Handed, Settings};
 use broker::{Broker, Config};
-use client::{Connect, Error, Journals, Read, Remote};
+use client::{Connect, Dial, Error, Journals, Read, Remote};
 use cluster::{Change, Expect};
 use index::disk::Crash;
 use index::store::faulty::Manner;
@@ -132,6 +132,16 @@ impl World {
         Arc::new(self.connect())
     }
 
+    /// A client on a machine that may die.
+    pub fn remote_at(&self, place: &Place) -> Arc<Remote> {
+        Arc::new(over(Arc::new(place.clone())))
+    }
+
+    /// Another machine on the network.
+    pub fn place(&self) -> Place {
+        Place::new(self.network().clone())
+    }
+
     /// One that reads what is stored from the store itself, unless that is on the broker's disk.
     pub fn remote_with_files(&self) -> Remote {
         match self.plan().has_own_store {
@@ -141,9 +151,7 @@ impl World {
     }
 
     fn connect(&self) -> Remote {
-        let connect = Connect::new("http://broker:80").expect("a valid URL");
-        let connect = connect.with_dial(Arc::new(self.network().clone()));
-        Remote::connect(&connect).expect("it needs no files")
+        over(Arc::new(self.network().clone()))
     }
 
     fn config(&self) -> Config {
@@ -302,4 +310,10 @@ where
             answer => return answer,
         }
     }
+}
+
+/// A client of the broker, over `dial`.
+fn over(dial: Arc<dyn Dial>) -> Remote {
+    let connect = Connect::new("http://broker:80").expect("a valid URL").with_dial(dial);
+    Remote::connect(&connect).expect("it needs no files")
 }

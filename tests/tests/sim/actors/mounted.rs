@@ -32,7 +32,8 @@ pub async fn far(actor: Actor, journal: Journal) {
     let (mut cache, mut staging) =
         (SimDisk::new("cache", actor.world.trace()), SimDisk::new("staging", actor.world.trace()));
     while !actor.is_ending() {
-        let remote: Arc<dyn Journals> = actor.world.remote();
+        let place = actor.world.place();
+        let remote: Arc<dyn Journals> = actor.world.remote_at(&place);
         let cached = Cached::open(remote, Arc::new(cache.clone()), CACHE_MAX, "broker");
         let cached = match cached {
             Ok(cached) => Arc::new(cached),
@@ -51,6 +52,7 @@ pub async fn far(actor: Actor, journal: Journal) {
             1 => Crash::Kill,
             _ => Crash::Power(actor.chance.number()),
         };
+        place.die();
         (cache, staging) = (cache.crash(crash), staging.crash(crash));
     }
 }

@@ -7,6 +7,7 @@ use crate::plan::{JOURNALS, journal};
 use client::{Append, Appender, Durability, Error, Receipt, Remote};
 use protocol::{Journal, Offset, Span};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -14,6 +15,10 @@ use tokio::time::sleep;
 
 /// How long an append is asked for: past a restart of the broker, mostly.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Bytes of an append, and of one of which four fill a group.
+const SMALL: Range<u64> = 20..420;
+const BULK: Range<u64> = 10_000..25_000;
 
 /// What became of an append that was pushed.
 type Answer = (Tried, Result<Span, Error>);
@@ -28,9 +33,16 @@ pub async fn push(actor: Actor, remote: Arc<Remote>) {
             _ => Durability::Memory,
         };
         let mut answers = JoinSet::new();
+        // So much to one journal that several groups of it are under way; they are staged, since
+        // no record of these small segments holds one.
+        let plan = actor.world.plan();
+        let is_bulk = plan.has_bulk && plan.inline_max < BULK.start && actor.chance.one_in(3);
+        let only = actor.chance.pick(&JOURNALS);
         for _ in 0..1 + actor.chance.below(12) {
-            let name = journal(actor.chance.pick(&JOURNALS));
-            let (tried, receipt) = push_one(&actor, &appender, &name, durability).await;
+            let name = journal(if is_bulk { only } else { actor.chance.pick(&JOURNALS) });
+            let len = if is_bulk { BULK } else { SMALL };
+            let len = len.start + actor.chance.below(len.end - len.start);
+            let (tried, receipt) = push_one(&actor, &appender, &name, durability, len).await;
             // Each is noted when it comes, also while others are pushed.
             answers.spawn(answer(actor.clone(), tried, receipt));
             if actor.chance.one_in(4) {
@@ -59,8 +71,9 @@ async fn push_one(
     appender: &Appender,
     name: &Journal,
     durability: Durability,
+    len: u64,
 ) -> (Tried, Receipt) {
-    let len = usize::try_from(20 + actor.chance.below(400)).expect("a small number");
+    let len = usize::try_from(len).expect("a small number");
     let tried = actor.world.model().begin(name, len, None, durability, Condition::None);
     actor.note(format_args!("pushes {} to {name} {durability:?}", tried.tag));
     let append =

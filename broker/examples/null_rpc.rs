@@ -3,7 +3,9 @@
 //!
 //! It does as little as can be done of what else a broker does:
 //!
-//! * an Append to a journal below `kept/` is hashed by SHA-1, and written to a file, in turn;
+//! * an Append to a journal below `kept/` is hashed by SHA-1, and written to a file, in turn. The
+//!   file stays, as a log does: what is removed at once lends its pages to what comes next, and
+//!   pages that were never written before cost several times as much;
 //! * a Read answers with as many bytes as are asked for, from one buffer;
 //! * a Read that blocks answers with a message for each Append that ends from then on.
 //!
@@ -24,7 +26,9 @@ use protocol::wire::gazette::{
 use sha1::{Digest, Sha1};
 use std::error::Error;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
@@ -37,26 +41,49 @@ const CHUNK: usize = 128 << 10;
 /// Journals below it are written.
 const KEPT: &str = "kept/";
 
+/// Bytes that are kept, until a new file takes the place of the one that has them.
+const KEPT_MAX: u64 = 4 << 30;
+
 #[derive(Clone)]
 struct Null {
     /// Appends that have ended.
     ended: watch::Sender<u64>,
+    /// What is kept, and where the next bytes go.
+    kept: Arc<Mutex<(Arc<File>, u64)>>,
+}
+
+impl Null {
+    fn new() -> io::Result<Self> {
+        let kept = Arc::new(tempfile::tempfile()?);
+        Ok(Null { ended: watch::Sender::new(0), kept: Arc::new(Mutex::new((kept, 0))) })
+    }
+
+    /// Hashes and writes content as it comes.
+    async fn keep(&self, messages: &mut Streaming<AppendRequest>) -> Result<(), Status> {
+        let mut hasher = Sha1::new();
+        while let Some(message) = messages.message().await? {
+            hasher.update(&message.content);
+            let (file, at) = self.place(message.content.len() as u64)?;
+            file.write_all_at(&message.content, at)?;
+        }
+        std::hint::black_box(hasher.finalize());
+        Ok(())
+    }
+
+    /// Where so many bytes go.
+    fn place(&self, len: u64) -> io::Result<(Arc<File>, u64)> {
+        let mut kept = self.kept.lock().expect("no holder panics");
+        if kept.1 + len > KEPT_MAX {
+            *kept = (Arc::new(tempfile::tempfile()?), 0);
+        }
+        let at = kept.1;
+        kept.1 += len;
+        Ok((kept.0.clone(), at))
+    }
 }
 
 fn unimplemented<T>() -> Answer<T> {
     Err(Status::unimplemented("only appends and reads are answered here"))
-}
-
-/// Hashes and writes content as it comes.
-async fn keep(messages: &mut Streaming<AppendRequest>) -> Result<(), Status> {
-    let mut file: File = tempfile::tempfile()?;
-    let mut hasher = Sha1::new();
-    while let Some(message) = messages.message().await? {
-        hasher.update(&message.content);
-        file.write_all(&message.content)?;
-    }
-    std::hint::black_box(hasher.finalize());
-    Ok(())
 }
 
 fn content(content: Bytes) -> Result<ReadResponse, Status> {
@@ -72,7 +99,7 @@ impl Journal for Null {
     async fn append(&self, request: Request<Streaming<AppendRequest>>) -> Answer<AppendResponse> {
         let mut messages = request.into_inner();
         match messages.message().await? {
-            Some(first) if first.journal.starts_with(KEPT) => keep(&mut messages).await?,
+            Some(first) if first.journal.starts_with(KEPT) => self.keep(&mut messages).await?,
             _ => while messages.message().await?.is_some() {},
         }
         self.ended.send_modify(|ended| *ended += 1);
@@ -131,8 +158,8 @@ async fn serve(stream: TcpStream, null: Null) {
     let _ = http2_builder().serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn accept(listener: TcpListener) -> std::io::Result<()> {
-    let null = Null { ended: watch::Sender::new(0) };
+async fn accept(listener: TcpListener) -> io::Result<()> {
+    let null = Null::new()?;
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;

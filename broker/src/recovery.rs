@@ -27,6 +27,18 @@ pub(crate) fn tell(recovered: &Recovered) {
     for (journal, span) in named("damaged", &recovered.damaged) {
         tracing::error!(%journal, %span, "damaged: local bytes do not verify, and are not served");
     }
+    for (journal, span) in named("healed", &recovered.healed) {
+        tracing::warn!(
+            %journal, %span, "healed: bytes of the mirror were wrong, and were written again from the log: \
+             look after the disk"
+        );
+    }
+    if recovered.is_unmarked {
+        tracing::warn!(
+            file = index::FORMAT_FILE,
+            "the mark of the data directory was missing, and was made anew"
+        );
+    }
     for (begin, end) in named("places of the log", &recovered.damaged_log) {
         tracing::error!(%begin, %end, "the log is damaged; what was cut out is kept in `aside`");
     }

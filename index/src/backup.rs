@@ -18,9 +18,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Takes a data directory that nobody runs on; `InUse` where a broker does.
+/// Keeps others from running on a data directory that nobody runs on; `InUse` where a broker does.
+/// Nothing is made or written.
 pub fn lock(disk: &dyn Disk) -> Result<Lock, Error> {
-    ground::take_lock(disk)
+    ground::share_lock(disk)
 }
 
 /// See the module. `progress` hears how many bytes were copied.

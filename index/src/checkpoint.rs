@@ -91,6 +91,11 @@ struct StoredWriter {
 impl Checkpoint {
     /// Replaces the checkpoint on disk; durable when this returns.
     pub fn write(&self, disk: &dyn Disk) -> Result<(), Error> {
+        disk::replace(disk, Path::new(FILE), &self.encode()).map_err(Error::disk("replace", FILE))
+    }
+
+    /// The bytes of its file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let stored = StoredCheckpoint {
             format: record::FORMAT,
             start: self.start.0,
@@ -101,7 +106,7 @@ impl Checkpoint {
         stored.encode(&mut bytes).expect("a Vec grows");
         let crc = crc32c::crc32c(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
-        disk::replace(disk, Path::new(FILE), &bytes).map_err(Error::disk("replace", FILE))
+        bytes
     }
 
     /// The checkpoint on disk; `None` in a new directory.

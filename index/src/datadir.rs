@@ -12,6 +12,7 @@ use crate::hold::{Hold, Holds};
 use crate::ledger::Ledger;
 use crate::limits;
 use crate::log::{Log, Purpose};
+use crate::lost;
 use crate::mirror::Mirror;
 use crate::pins::Pins;
 use crate::record::{self, Body, Position, Record};
@@ -217,14 +218,18 @@ impl DataDir {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Result<(Arc<DataDir>, Recovered), Error> {
+        // A directory of a newer release, or with such a file of somebody else, stays as it is.
+        let is_marked = ground::check_format(&*disk)?;
         ground::make_dirs(&*disk)?;
         let lock = ground::take_lock(&*disk)?;
-        ground::check_format(&*disk)?;
+        let is_unmarked = !is_marked && ground::write_format(&*disk)?;
         ground::check_punch(&*disk)?;
         let space = disk.space().map_err(Error::disk("stat", "the file system"))?;
         let by_size = (space.total / 16).clamp(limits::SEGMENT_LEN_MIN, limits::SEGMENT_LEN);
         let segment_len = options.segment_len.unwrap_or(by_size);
-        let (log, journals, headless, recovered) = recover::recover(&disk, segment_len, before)?;
+        let (log, journals, headless, mut recovered) =
+            recover::recover(&disk, segment_len, before)?;
+        recovered.is_unmarked = is_unmarked;
         let local_len = journals.iter().map(|(ledger, _)| ledger.local.len()).sum();
         let room =
             options.local_budget.unwrap_or(u64::MAX).min(space.free.saturating_add(local_len));
@@ -288,10 +293,14 @@ impl DataDir {
         locked(&self.shared.replicas).values().cloned().collect()
     }
 
-    /// Begins a journal's life here. Durable with the next sync. Where it began already, and the
-    /// records of that are damaged or were set aside, it goes on behind what is damaged.
+    /// Begins a journal's life here. Durable with the next sync. Where it began already, and its
+    /// files were set aside, they are taken back; where the records of that are damaged, it goes on
+    /// behind what is damaged.
     pub fn create(&self, life: Life, name: &Journal) -> Result<Arc<Replica>, Error> {
         let _changing = locked(&self.changing);
+        if let Some(replica) = self.taken_back(life)? {
+            return Ok(replica);
+        }
         let mut replicas = locked(&self.shared.replicas);
         if replicas.contains_key(&life) {
             return Err(Error::Exists(life));
@@ -314,6 +323,30 @@ impl DataDir {
         let replica = Replica::new(self.shared.clone(), ledger, mirror);
         replicas.insert(life, replica.clone());
         Ok(replica)
+    }
+
+    /// Takes a journal back whose files were set aside, if there are some.
+    pub(crate) fn take_back(&self, life: Life) -> Result<Option<Arc<Replica>>, Error> {
+        let _changing = locked(&self.changing);
+        self.taken_back(life)
+    }
+
+    /// The same, for who holds `changing`: as at a start, where nothing holds the checkpoint yet.
+    fn taken_back(&self, life: Life) -> Result<Option<Arc<Replica>>, Error> {
+        // Files there are known to be of a journal without records.
+        if self.replica(life).is_some() || !locked(&self.headless).contains_key(&life) {
+            return Ok(None);
+        }
+        let Some((ledger, mirror)) = lost::take_back(self.disk(), life)? else { return Ok(None) };
+        let replica = Replica::new(self.shared.clone(), ledger, mirror);
+        locked(&self.shared.replicas).insert(life, replica.clone());
+        // No record tells of it.
+        self.write_checkpoint()?;
+        locked(&self.headless).remove(&life);
+        lost::forget(&**self.disk(), life)?;
+        let (name, head) = (replica.name(), replica.head());
+        tracing::warn!(%name, %head, "its files were in lost+found, and are taken back");
+        Ok(Some(replica))
     }
 
     /// Ends a journal's life: the record is synced, then the files go.
@@ -610,12 +643,15 @@ impl DataDir {
         self.sync_round()
     }
 
-    /// Moves a journal's files out of the way, whose spec is gone: they are kept, and named.
+    /// Moves a journal's files out of the way, whose spec is gone: they are kept, and named, and
+    /// taken back if a spec of this life comes again.
     pub fn set_aside(&self, life: Life) -> Result<(), Error> {
         let replica = self.shared.replica(life).ok_or(Error::Deleted(life))?;
         {
             let _changing = locked(&self.changing);
-            recover::move_to_lost(&*self.shared.disk, life, replica.name())?;
+            self.sync_to(self.shared.log.position())?;
+            self.sync_mirror(&replica)?;
+            lost::move_journal(&*self.shared.disk, &replica.ledger())?;
             replica.end();
             let mark = record::Mark { life: life.get(), ..record::Mark::default() };
             self.shared.log.append(&Record { body: Some(Body::Deleted(mark)) }, Purpose::Mark)?;

@@ -76,6 +76,12 @@ pub trait Disk: Debug + Send + Sync + 'static {
     fn boot_id(&self) -> io::Result<String>;
     /// Takes the exclusive lock at `path`; `WouldBlock` when another process holds it.
     fn lock(&self, path: &Path) -> io::Result<Lock>;
+    /// Keeps others from taking the lock at `path`, and makes and writes nothing; `WouldBlock` when
+    /// somebody has it. Where nothing is at `path` nobody ever had it, and nobody is kept out. A
+    /// disk with one kind of lock takes that.
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        self.lock(path)
+    }
 }
 
 /// An open local file. All writes are positioned; a failed write may have written a part.

@@ -3,12 +3,25 @@
 
 use crate::datadir::{LOST_AND_FOUND, exists};
 use crate::disk::{Disk, Lock, Open};
-use crate::{Error, limits, log, mirror, record, recover, staging};
+use crate::{Error, checkpoint, limits, log, mirror, record, recover, staging};
 use std::io;
 use std::path::Path;
 
-pub(crate) const FORMAT_FILE: &str = "format";
+/// The mark of a data directory: the file that names its format.
+pub const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
+
+/// Written and removed by each start.
+const PUNCH_PROBE: &str = "punch-probe";
+
+/// Whether a file or a directory of this name, at the top of a data directory, is made here.
+pub fn is_part(name: &str) -> bool {
+    // What replaces a file is written beside it: see `disk::replace`.
+    let name = name.strip_suffix(".new").unwrap_or(name);
+    let files = [FORMAT_FILE, LOCK_FILE, PUNCH_PROBE, BALLAST, checkpoint::FILE];
+    let dirs = [log::DIR, mirror::DIR, staging::DIR, recover::ASIDE, LOST_AND_FOUND];
+    files.contains(&name) || dirs.contains(&name)
+}
 
 pub(crate) fn make_dirs(disk: &dyn Disk) -> Result<(), Error> {
     for dir in ["", log::DIR, mirror::DIR, staging::DIR, recover::ASIDE, LOST_AND_FOUND] {
@@ -18,20 +31,27 @@ pub(crate) fn make_dirs(disk: &dyn Disk) -> Result<(), Error> {
 }
 
 pub(crate) fn take_lock(disk: &dyn Disk) -> Result<Lock, Error> {
-    disk.lock(Path::new(LOCK_FILE)).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => Error::InUse(LOCK_FILE.into()),
-        _ => Error::disk("lock", LOCK_FILE)(error),
-    })
+    disk.lock(Path::new(LOCK_FILE)).map_err(unlocked)
 }
 
-/// The format is named in a file of its own, which even a release that knows nothing else of a
-/// directory can read.
-pub(crate) fn check_format(disk: &dyn Disk) -> Result<(), Error> {
+/// Keeps others from running on the directory; to read it is enough.
+pub(crate) fn share_lock(disk: &dyn Disk) -> Result<Lock, Error> {
+    disk.lock_shared(Path::new(LOCK_FILE)).map_err(unlocked)
+}
+
+fn unlocked(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Error::InUse(LOCK_FILE.into()),
+        _ => Error::disk("lock", LOCK_FILE)(error),
+    }
+}
+
+/// Whether the directory has its mark, which is right. The format is named in a file of its own,
+/// which even a release that knows nothing else of a directory can read.
+pub(crate) fn check_format(disk: &dyn Disk) -> Result<bool, Error> {
     let path = Path::new(FORMAT_FILE);
     if !exists(disk, path)? {
-        let text = format!("courant data format {}\n", record::FORMAT);
-        return crate::disk::replace(disk, path, text.as_bytes())
-            .map_err(Error::disk("write", path));
+        return Ok(false);
     }
     let file = disk.open(path, Open::Read).map_err(Error::disk("open", path))?;
     let len = file.len().map_err(Error::disk("stat", path))?.min(256);
@@ -42,14 +62,22 @@ pub(crate) fn check_format(disk: &dyn Disk) -> Result<(), Error> {
         Some(found) if found > record::FORMAT => {
             Err(Error::NewerFormat { file: path.into(), found, known: record::FORMAT })
         }
-        Some(_) => Ok(()),
+        Some(_) => Ok(true),
         None => Err(Error::Damaged(path.into(), format!("it says {:?}", text.trim()))),
     }
 }
 
+/// Writes the mark. Whether it was missing from a directory that is not new.
+pub(crate) fn write_format(disk: &dyn Disk) -> Result<bool, Error> {
+    let path = Path::new(FORMAT_FILE);
+    let text = format!("courant data format {}\n", record::FORMAT);
+    crate::disk::replace(disk, path, text.as_bytes()).map_err(Error::disk("write", path))?;
+    exists(disk, Path::new(checkpoint::FILE))
+}
+
 /// Tries a hole on a file of two blocks.
 pub(crate) fn check_punch(disk: &dyn Disk) -> Result<(), Error> {
-    let path = Path::new("punch-probe");
+    let path = Path::new(PUNCH_PROBE);
     let file = disk.open(path, Open::Any).map_err(Error::disk("open", path))?;
     let probed = file
         .write_at(&[1; 2 * limits::BLOCK as usize], 0)

@@ -26,8 +26,17 @@ pub struct Report {
 impl Report {
     /// Whether every byte that should be here is, and is right.
     pub fn is_sound(&self) -> bool {
-        let sound = |journal: &JournalReport| journal.wrong.is_empty() && !journal.has_damage();
-        self.recovered.damaged_log.is_empty() && self.journals.iter().all(sound)
+        !self.needs_repair() && !self.journals.iter().any(JournalReport::has_damage)
+    }
+
+    /// Whether something is wrong that nobody has named and taken out of the way.
+    pub fn needs_repair(&self) -> bool {
+        let found = &self.recovered;
+        found.is_unmarked
+            || !found.damaged_log.is_empty()
+            || !found.found_damaged.is_empty()
+            || !found.healed.is_empty()
+            || self.journals.iter().any(|journal| !journal.wrong.is_empty())
     }
 }
 

@@ -5,11 +5,11 @@
 //! a decision about a torn end is made one time, and stands.
 
 use crate::checkpoint::Checkpoint;
-use crate::datadir::{LOST_AND_FOUND, exists};
+use crate::datadir::exists;
 use crate::disk::Disk;
 use crate::ledger::Ledger;
 use crate::log::{self, Log, Scan};
-use crate::mirror::{self, Mirror};
+use crate::mirror::Mirror;
 use crate::record::Position;
 use crate::{Error, staging};
 use crate::{ground, limits};
@@ -19,9 +19,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod damage;
+mod healed;
 mod moving;
 mod replay;
 
+pub(crate) use damage::verify;
 use replay::Replay;
 pub(crate) use replay::rewrite_mirror;
 
@@ -41,12 +43,18 @@ pub struct Recovered {
     /// Spans given to nobody since a power cut.
     pub lost: Vec<(Journal, Span)>,
     pub damaged: Vec<(Journal, Span)>,
+    /// Those of them that nobody knew before.
+    pub found_damaged: Vec<(Journal, Span)>,
+    /// Spans of mirrors that were wrong, and are right again: the log had them.
+    pub healed: Vec<(Journal, Span)>,
     /// Places of the log that were synced and do not verify.
     pub damaged_log: Vec<(Position, Position)>,
     /// Records that were cut off: none was acknowledged at `disk`.
     pub cut_records: u64,
     /// Local files that belong to no journal, and were moved to `lost+found`.
     pub orphans: Vec<String>,
+    /// The file that names the format was missing, and was made anew.
+    pub is_unmarked: bool,
 }
 
 /// The journals that recovery found, with the mirrors they own.
@@ -139,6 +147,7 @@ pub(crate) fn recover(
     let headless = replay.headless()?;
 
     let mut recovered = replay.recovered;
+    recovered.healed = replay.moving.healed.found();
     recovered.journals = replay.journals.len() as u64;
     recovered.is_clean = scan.is_clean || is_new;
     recovered.is_other_boot = is_other_boot;
@@ -186,27 +195,6 @@ fn bound_aside(disk: &dyn Disk) -> Result<(), Error> {
     for entry in files.iter().take(surplus) {
         let path = Path::new(ASIDE).join(&entry.name);
         disk.remove(&path).map_err(Error::disk("remove", &path))?;
-    }
-    Ok(())
-}
-
-fn move_file(disk: &dyn Disk, path: &Path) -> Result<String, Error> {
-    let name = path.file_name().unwrap_or_default();
-    let lost = Path::new(LOST_AND_FOUND).join(name);
-    disk.rename(path, &lost).map_err(Error::disk("rename", &lost))?;
-    Ok(lost.to_string_lossy().into_owned())
-}
-
-/// Moves the mirror of a journal without a spec to `lost+found`, beside a file with its name.
-pub(crate) fn move_to_lost(disk: &dyn Disk, life: Life, name: &Journal) -> Result<(), Error> {
-    let note = Path::new(LOST_AND_FOUND).join(format!("{life}.name"));
-    crate::disk::replace(disk, &note, format!("{name}\n").as_bytes())
-        .map_err(Error::disk("write", &note))?;
-    let entries = disk.list(Path::new(mirror::DIR)).map_err(Error::disk("list", mirror::DIR))?;
-    for (owner, first) in entries.iter().filter_map(|entry| mirror::parse_name(&entry.name)) {
-        if owner == life {
-            move_file(disk, &mirror::path_of(life, first))?;
-        }
     }
     Ok(())
 }

@@ -8,12 +8,12 @@
 use crate::checkpoint::{self, Checkpoint};
 use crate::clock::Clock;
 use crate::datadir::{DataDir, Options, exists};
-use crate::disk::{Disk, Open, replace};
+use crate::disk::{Disk, Lock, Open, replace};
 use crate::recover::{ASIDE, Before, Headless, Known, Recovered};
 use crate::replica::Replica;
-use crate::{Error, backup, ground, inspect, mirror};
+use crate::{Error, backup, ground, inspect, lost, mirror};
 use protocol::{Journal, Life, Offset, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,46 +21,77 @@ use std::sync::Arc;
 /// One thing that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
+    /// The mark of the directory was missing, and was made anew.
+    Marked,
     /// A file was moved out of the way, or copied before it was replaced.
     Kept { file: PathBuf, at: PathBuf, why: String },
     /// A checkpoint was made of the log and of what is known of journals.
     Rebuilt { journals: usize },
     /// The key space was made anew, and the journals are known to it by other lives.
     Rekeyed { journals: usize },
+    /// A journal that the key space knows was in `lost+found`, up to this offset.
+    TakenBack { journal: Journal, end: Offset },
     /// A span's bytes are wrong, and a store has right ones: they are read from there.
     GivenUp { journal: Journal, span: Span, at: PathBuf },
     /// A span's bytes are wrong, and these were the only ones.
     Damaged { journal: Journal, span: Span, at: PathBuf },
 }
 
+/// In words that are true of what was done and of what would be.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Step::Marked => {
+                write!(f, "{}: made anew: it was missing", ground::FORMAT_FILE)
+            }
             Step::Kept { file, at, why } => {
-                write!(f, "{} went to {}: {why}", file.display(), at.display())
+                write!(f, "{}: kept as {}: {why}", file.display(), at.display())
             }
             Step::Rebuilt { journals } => {
-                write!(f, "the checkpoint was made anew from the log, for {journals} journals")
+                write!(f, "the checkpoint: made anew from the log, for {journals} journals")
             }
             Step::Rekeyed { journals } => write!(
                 f,
-                "a key space was made for {journals} journals, with the specs of the built-in \
+                "the key space: made anew for {journals} journals, with the specs of the built-in \
                  template: apply theirs"
             ),
+            Step::TakenBack { journal, end } => {
+                write!(f, "{journal}: taken back from lost+found, up to {end}")
+            }
             Step::GivenUp { journal, span, at } => write!(
                 f,
-                "{journal} {span} does not match its sum, and is read from its store; what was \
-                 here is {}",
+                "{journal} {span}: does not match its sum: read from its store from then on, and \
+                 kept as {}",
                 at.display()
             ),
             Step::Damaged { journal, span, at } => write!(
                 f,
-                "{journal} {span} does not match its sum, and is named damaged; what was here \
-                 is {}",
+                "{journal} {span}: does not match its sum: named damaged, and kept as {}",
                 at.display()
             ),
         }
     }
+}
+
+/// Whether a repair would change anything but what every start does. `names` are the journals of
+/// the key space. Reads all local bytes, and changes nothing.
+pub fn is_needed(
+    disk: &Arc<dyn Disk>,
+    clock: Arc<dyn Clock>,
+    names: &BTreeMap<Life, Journal>,
+) -> Result<bool, Error> {
+    let report = match inspect::inspect(disk.clone(), clock, |_, _| ()) {
+        Err(Error::Damaged(..)) => return Ok(true),
+        other => other?,
+    };
+    let known: BTreeSet<Life> = report.journals.iter().map(|found| found.ledger.life).collect();
+    let is_lost = |life: &Life| !known.contains(life) && lost::has(&**disk, *life);
+    Ok(report.needs_repair() || names.keys().any(is_lost))
+}
+
+/// Takes a data directory that nobody runs on; `InUse` where a broker does.
+pub fn lock(disk: &dyn Disk) -> Result<Lock, Error> {
+    ground::take_lock(disk)
 }
 
 /// A repair of the directory under `disk`. Steps are told as they are done.
@@ -96,7 +127,7 @@ impl<'a> Repair<'a> {
     /// release wrote the directory, or the disk fails, or a broker runs on it.
     pub fn run(&mut self, names: &BTreeMap<Life, Journal>) -> Result<Recovered, Error> {
         let lock = ground::take_lock(&*self.disk)?;
-        self.format()?;
+        let is_mark_kept = self.format()?;
         let known = self.checkpoint(names)?;
         // The directory takes it again.
         drop(lock);
@@ -105,8 +136,17 @@ impl<'a> Repair<'a> {
         let options = Options::offline();
         let (disk, clock) = (self.disk.clone(), self.clock.clone());
         let (data, recovered) = DataDir::open_after(before, disk, clock, options)?;
+        if recovered.is_unmarked && !is_mark_kept {
+            (self.tell)(Step::Marked);
+        }
         if let Some(journals) = rebuilt {
             (self.tell)(Step::Rebuilt { journals });
+        }
+        for life in names.keys() {
+            if let Some(replica) = data.take_back(*life)? {
+                let (journal, end) = (replica.name().clone(), replica.head());
+                (self.tell)(Step::TakenBack { journal, end });
+            }
         }
         for replica in data.replicas() {
             self.replica(&replica)?;
@@ -127,7 +167,7 @@ impl<'a> Repair<'a> {
         let options = Options::offline();
         // Ends with a checkpoint behind which there is no record of a journal.
         drop(DataDir::open(self.disk.clone(), self.clock.clone(), options)?);
-        let _lock = ground::take_lock(&*self.disk)?;
+        let lock = ground::take_lock(&*self.disk)?;
         let mut checkpoint = Checkpoint::read(&*self.disk)?.unwrap_or_default();
         let mut old = Vec::new();
         for ledger in &mut checkpoint.ledgers {
@@ -141,6 +181,10 @@ impl<'a> Repair<'a> {
         checkpoint.write(&*self.disk)?;
         let remove = |path: PathBuf| self.disk.remove(&path).map_err(Error::disk("remove", &path));
         old.into_iter().try_for_each(remove)?;
+        // So that the next start finds a clean stop.
+        drop(lock);
+        let (disk, clock) = (self.disk.clone(), self.clock.clone());
+        DataDir::open(disk, clock, Options::offline())?.0.close()?;
         (self.tell)(Step::Rekeyed { journals: lives.len() });
         Ok(())
     }
@@ -164,10 +208,11 @@ impl<'a> Repair<'a> {
         Ok(at)
     }
 
-    fn format(&mut self) -> Result<(), Error> {
+    /// Whether a mark that can't be read was set aside.
+    fn format(&mut self) -> Result<bool, Error> {
         match ground::check_format(&*self.disk) {
-            Err(Error::Damaged(file, why)) => self.set_aside(&file, why),
-            other => other,
+            Err(Error::Damaged(file, why)) => self.set_aside(&file, why).map(|()| true),
+            other => other.map(|_is_there| false),
         }
     }
 

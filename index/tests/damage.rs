@@ -2,6 +2,7 @@
 //! checkpoint, after a mixed load and a clean stop or a kill. What is read then is right, or an
 //! error that names it; a head never goes back, nothing is deleted, and the rest goes on.
 
+#[allow(dead_code, reason = "repairs take the rest")]
 #[path = "trial/left.rs"]
 mod left;
 #[allow(dead_code, reason = "the trial takes the rest")]
@@ -17,7 +18,7 @@ use index::disk::{Crash, Disk, ForgetfulDisk};
 use index::{Error, Located, Recovered, Replica, inspect, log};
 use left::{Left, content, find, go_on, is_right, lefts, open, places, walk};
 use model::{JournalModel, Promise};
-use protocol::Span;
+use protocol::{Life, Offset, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -108,6 +109,50 @@ fn a_flipped_bit_of_a_mirror_never_becomes_a_fragment() {
             }
         }
     }
+}
+
+/// The offset of a journal at which a byte of a mirror lies.
+fn offset_of(path: &Path, at: u64) -> (Life, Offset) {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("it is a name");
+    let (life, first) = index::mirror::parse_name(name).expect("it is a mirror");
+    (life, Offset::try_from(first + at).expect("a file name holds an offset"))
+}
+
+#[test]
+fn a_flipped_bit_of_a_mirror_that_the_log_heals_is_named() {
+    let mut healed = 0;
+    for Left { disk, why, .. } in lefts() {
+        for (path, at) in places(&disk, "mirror") {
+            let why = format!("{why}, {} at {at}", path.display());
+            let right = content(&disk, &path)[at as usize];
+            let disk = disk.crash(Crash::Kill);
+            disk.flip(&path, at);
+            let wrong = content(&disk, &path)[at as usize];
+            let told = look(&disk, &why);
+            let (data, recovered) = open(&disk).unwrap_or_else(|e| panic!("{why}: {e}"));
+            drop(data);
+            let left = disk.stat(&path).expect("memory");
+            let is_there = left.is_some_and(|entry| entry.len > at);
+            let is_healed = is_there && content(&disk, &path)[at as usize] == right;
+            // A byte that became zero may as well be one that was not written yet; one that was
+            // zero is of a hole, which is freed again.
+            if is_healed && wrong != 0 && right != 0 {
+                let (life, offset) = offset_of(&path, at);
+                let place = vec![(format!("trial/{life}"), Span::at(offset, 1))];
+                for recovered in [&recovered, &told.recovered] {
+                    let found = recovered.healed.iter();
+                    let found: Vec<_> = found.map(|(name, at)| (name.to_string(), *at)).collect();
+                    assert_eq!(found, place, "{why}");
+                }
+                assert!(told.needs_repair() && !told.is_sound(), "{why}");
+                healed += 1;
+            }
+            // Case: it is started once more
+            let (_, again) = open(&disk).unwrap_or_else(|e| panic!("{why}: {e}"));
+            assert!(again.healed.is_empty(), "{why}: {:?}", again.healed);
+        }
+    }
+    assert!(healed > 0, "no flip was in what the log has");
 }
 
 /// Spans whose local bytes are not those that were appended are named by `inspect`, and fail the

@@ -13,11 +13,11 @@ mod model;
 
 use index::clock::ManualClock;
 use index::disk::{Crash, Disk, DryDisk, ForgetfulDisk};
-use index::repair::{Repair, Step};
-use index::{Error, Replica, inspect};
-use left::{Left, content, find, go_on, lefts, open, places, walk};
+use index::repair::{self, Repair, Step};
+use index::{Error, inspect};
+use left::{Left, content, contents, find, go_on, lefts, open, places, walk};
 use model::Model;
-use protocol::{Journal, Life, Offset};
+use protocol::{Journal, Life};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +40,11 @@ fn repair(disk: Arc<dyn Disk>, model: &Model) -> Result<Vec<Step>, Error> {
     let mut tell = |step| steps.push(step);
     Repair::new(disk, clock(), "repair", &mut tell).run(&names(model))?;
     Ok(steps)
+}
+
+fn is_needed(disk: &ForgetfulDisk, model: &Model) -> bool {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    repair::is_needed(&disk, clock(), &names(model)).expect("it can be read")
 }
 
 /// All that has to hold of a directory that was repaired.
@@ -151,8 +156,25 @@ fn a_dry_run_changes_nothing_and_says_the_same() {
         let steps = repair(Arc::new(disk.clone()), &model);
         assert_eq!(steps.unwrap_or_else(|e| panic!("{why}: {e}")), would, "{why}");
         // Case: nothing is left to repair
+        assert!(!is_needed(&disk, &model), "{why}");
         let again = repair(Arc::new(disk.clone()), &model).unwrap_or_else(|e| panic!("{why}: {e}"));
         assert!(again.is_empty(), "{why}: {again:?}");
+    }
+}
+
+#[test]
+fn a_sound_directory_needs_no_repair_and_is_looked_at_alone() {
+    const CHANGES: [&str; 5] = ["write", "remove", "rename", "sync", "create"];
+    for Left { disk, model, why } in lefts() {
+        let before = CHANGES.map(|of| disk.operations_of(of));
+        assert!(!is_needed(&disk, &model), "{why}");
+        assert_eq!(CHANGES.map(|of| disk.operations_of(of)), before, "{why}");
+        // Case: its mark is missing; a repair says so
+        disk.remove(Path::new("format")).expect("it is there");
+        assert!(is_needed(&disk, &model), "{why}");
+        let steps = repair(Arc::new(disk.clone()), &model).unwrap_or_else(|e| panic!("{why}: {e}"));
+        assert_eq!(steps, [Step::Marked], "{why}");
+        assert!(!is_needed(&disk, &model), "{why}");
     }
 }
 
@@ -179,31 +201,15 @@ fn rekey(disk: &ForgetfulDisk, model: &Model, by: u64) -> Result<(), Error> {
     repair.rekey(&others(model, by))
 }
 
-/// What a directory has of each journal: where it ends, and its local bytes.
-fn contents(disk: &ForgetfulDisk) -> BTreeMap<Journal, (Offset, Vec<u8>)> {
-    let (data, _) = open(disk).expect("it opens");
-    let content = |replica: &Arc<Replica>| {
-        let mut local = Vec::new();
-        for span in replica.ledger().local.iter() {
-            let mut bytes = vec![0; span.len() as usize];
-            let mut done = 0;
-            while done < bytes.len() {
-                let at = span.begin().plus(done as u64);
-                done += replica.read(at, &mut bytes[done..]).expect("it is local");
-            }
-            local.extend(bytes);
-        }
-        (replica.name().clone(), (replica.head(), local))
-    };
-    data.replicas().iter().map(content).collect()
-}
-
 #[test]
 fn journals_get_other_lives_and_keep_their_bytes() {
     for Left { disk, model, why } in lefts() {
         let wanted = contents(&disk.crash(Crash::Kill));
         let whole = disk.crash(Crash::Kill);
         rekey(&whole, &model, 1000).unwrap_or_else(|e| panic!("{why}: {e}"));
+        // A repair ends as a broker does.
+        let (_, recovered) = open(&whole.crash(Crash::Kill)).expect("it opens");
+        assert!(recovered.is_clean, "{why}: {recovered:?}");
         assert_eq!(contents(&whole), wanted, "{why}");
         let (data, _) = open(&whole).expect("it opens");
         for (name, life) in others(&model, 1000) {

@@ -161,6 +161,7 @@ fn recovered(recovered: &Recovered) -> Value {
         "cut_records": recovered.cut_records,
         "lost": spans(&recovered.lost),
         "damaged": spans(&recovered.damaged),
+        "healed": spans(&recovered.healed),
         "damaged_places_of_the_log": recovered.damaged_log.len(),
         "orphans": recovered.orphans.iter().take(NAMED_MAX).collect::<Vec<_>>(),
     })

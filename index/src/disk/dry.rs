@@ -251,8 +251,8 @@ impl Disk for DryDisk {
         self.under.boot_id()
     }
 
-    /// The lock of the disk below: nobody else may change what is looked at.
+    /// Nobody else may change what is looked at; who may only read it can see to that.
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        self.under.lock(path)
+        self.under.lock_shared(path)
     }
 }

@@ -20,6 +20,8 @@ const READ_AHEAD: usize = 128 << 10;
 #[derive(Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    /// How people call the root.
+    called: PathBuf,
 }
 
 impl RealDisk {
@@ -27,7 +29,13 @@ impl RealDisk {
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         make_dir(&root)?;
-        Ok(RealDisk { root })
+        Ok(RealDisk { called: root.clone(), root })
+    }
+
+    /// The same, of which errors speak as of the directory `called`: what it will be renamed to.
+    #[must_use]
+    pub fn called(self, called: impl Into<PathBuf>) -> Self {
+        RealDisk { called: called.into(), ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -63,7 +71,7 @@ impl Disk for RealDisk {
     }
 
     fn place(&self, path: &Path) -> PathBuf {
-        let place = self.at(path);
+        let place = self.called.join(path);
         // Without a working directory it is named as it was given.
         std::path::absolute(&place).unwrap_or(place)
     }
@@ -128,6 +136,17 @@ impl Disk for RealDisk {
         let file = options.open(self.at(path))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(file))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Lock> {
+        match File::open(self.at(path)) {
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
+            file => {
+                let file = file?;
+                rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared)?;
+                Ok(Box::new(file))
+            }
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 //! A log of a million small appends would else cost as many writes, which were two thirds of the
 //! time that its recovery took.
 
+use super::healed::Healed;
 use crate::Error;
+use crate::ledger::Ledger;
 use crate::mirror::Mirror;
 use protocol::{Life, Offset};
 use std::collections::BTreeMap;
@@ -17,6 +19,8 @@ const HELD_MAX: usize = 16 << 20;
 pub(super) struct Moving {
     runs: BTreeMap<Life, Run>,
     held: usize,
+    /// What was wrong where it was written.
+    pub healed: Healed,
 }
 
 #[derive(Debug)]
@@ -32,23 +36,24 @@ impl Run {
 }
 
 impl Moving {
-    /// Has `content` written into the mirror of `life`, now or by the next [`Moving::settle`].
+    /// Has `content` written into a journal's mirror, now or by the next [`Moving::settle`].
     pub fn put(
         &mut self,
-        life: Life,
+        ledger: &Ledger,
         mirror: &Mirror,
         begin: Offset,
         content: &[u8],
     ) -> Result<(), Error> {
+        let life = ledger.life;
         let goes_on = self
             .runs
             .get(&life)
             .is_some_and(|run| run.end() == begin && run.content.len() + content.len() <= RUN_MAX);
         if !goes_on {
-            self.settle(life, mirror)?;
+            self.settle(ledger, mirror)?;
         }
         if content.len() >= RUN_MAX {
-            return mirror.write(begin, content);
+            return self.write(ledger, mirror, begin, content);
         }
         if content.is_empty() {
             return Ok(());
@@ -59,11 +64,22 @@ impl Moving {
         Ok(())
     }
 
-    /// Writes what is held for `life`: its mirror has all that was put.
-    pub fn settle(&mut self, life: Life, mirror: &Mirror) -> Result<(), Error> {
-        let Some(run) = self.runs.remove(&life) else { return Ok(()) };
+    /// Writes what is held for a journal: its mirror has all that was put.
+    pub fn settle(&mut self, ledger: &Ledger, mirror: &Mirror) -> Result<(), Error> {
+        let Some(run) = self.runs.remove(&ledger.life) else { return Ok(()) };
         self.held -= run.content.len();
-        mirror.write(run.begin, &run.content)
+        self.write(ledger, mirror, run.begin, &run.content)
+    }
+
+    fn write(
+        &mut self,
+        ledger: &Ledger,
+        mirror: &Mirror,
+        begin: Offset,
+        content: &[u8],
+    ) -> Result<(), Error> {
+        self.healed.compare(&ledger.name, mirror, begin, content);
+        mirror.write(begin, content)
     }
 
     /// Forgets what is held for a journal that ended.

@@ -1,13 +1,14 @@
 //! Folding the records behind a checkpoint into the ledgers, and moving their content again.
 
+use super::Recovered;
 use super::damage::{self, fold, mark};
 use super::moving::Moving;
-use super::{Recovered, move_file};
 use crate::checkpoint::Checkpoint;
 use crate::datadir::LOST_AND_FOUND;
 use crate::disk::{Disk, DiskFile, Open};
 use crate::ledger::{Ledger, offset};
 use crate::log;
+use crate::lost::{life_of, move_file};
 use crate::mirror::{self, Mirror};
 use crate::record::{self, Body, Frame, Position};
 use crate::spans::SpanSet;
@@ -36,8 +37,9 @@ pub(super) struct Replay {
     missing: BTreeMap<Life, SpanSet>,
     /// Journals without a ledger, and how far they reached.
     headless: BTreeMap<Life, Offset>,
-    /// Content that mirrors do not have yet.
-    moving: Moving,
+    /// What the checkpoint and the records say is damaged.
+    told: BTreeMap<Life, SpanSet>,
+    pub moving: Moving,
     pub recovered: Recovered,
 }
 
@@ -59,11 +61,13 @@ impl Replay {
             staged: BTreeMap::new(),
             missing: BTreeMap::new(),
             headless: BTreeMap::new(),
+            told: BTreeMap::new(),
             moving: Moving::default(),
             recovered: Recovered::default(),
         };
         for ledger in ledgers {
             let (life, local) = (ledger.life, ledger.local.clone());
+            replay.told.insert(life, ledger.damaged.clone());
             replay.add(ledger);
             let (_, mirror) = &replay.journals[&life];
             let missing = missing(&local, mirror)?;
@@ -117,6 +121,10 @@ impl Replay {
             | Body::Ceiling(record::Mark { life, .. })
             | Body::Gathered(record::Mark { life, .. }) => {
                 let life = Life::new(*life);
+                if let Body::Damaged(mark) = &frame.body {
+                    let span = Span::between(offset(mark.begin), offset(mark.end));
+                    self.told.entry(life).or_default().insert(span);
+                }
                 match self.journals.get_mut(&life) {
                     Some((ledger, _)) if position > ledger.as_of => {
                         damage::before_mark(ledger, &frame.body);
@@ -162,7 +170,7 @@ impl Replay {
         }
         let is_good = match &content {
             Some(content) => {
-                self.moving.put(life, mirror, span.begin(), content)?;
+                self.moving.put(ledger, mirror, span.begin(), content)?;
                 if let Some(missing) = self.missing.get_mut(&life) {
                     missing.remove(span);
                 }
@@ -171,7 +179,7 @@ impl Replay {
             }
             // The move may have been done already, and the staging file used again.
             None => {
-                self.moving.settle(life, mirror)?;
+                self.moving.settle(ledger, mirror)?;
                 mirror.distrust();
                 mirror.checksum(span).is_ok_and(|crc| crc == append.crc)
             }
@@ -196,7 +204,7 @@ impl Replay {
     pub fn settle(&mut self) -> Result<(), Error> {
         for life in self.moving.lives() {
             match self.journals.get(&life) {
-                Some((_, mirror)) => self.moving.settle(life, mirror)?,
+                Some((ledger, mirror)) => self.moving.settle(ledger, mirror)?,
                 None => self.moving.forget(life),
             }
         }
@@ -301,6 +309,9 @@ impl Replay {
             let name = &ledger.name;
             let damaged = ledger.damaged.iter().map(|span| (name.clone(), span));
             self.recovered.damaged.extend(damaged);
+            let told = self.told.remove(&ledger.life).unwrap_or_default();
+            let found = ledger.damaged.iter().flat_map(|span| told.gaps(span));
+            self.recovered.found_damaged.extend(found.map(|span| (name.clone(), span)));
         }
         Ok(())
     }
@@ -333,6 +344,11 @@ impl Replay {
         let mut headless = self.headless.clone();
         let lost = Path::new(LOST_AND_FOUND);
         for entry in self.disk.list(lost).map_err(Error::disk("list", lost))? {
+            // One of which nothing was local has no mirror.
+            if let Some(life) = life_of(&entry.name) {
+                headless.entry(life).or_default();
+                continue;
+            }
             let Some((life, first)) = mirror::parse_name(&entry.name) else { continue };
             let end = Offset::try_from(first.saturating_add(entry.len)).unwrap_or_default();
             let known = headless.entry(life).or_default();

@@ -7,6 +7,7 @@ use index::clock::ManualClock;
 use index::disk::{Crash, Disk, ForgetfulDisk, Open, read_exact_at};
 use index::{Content, DataDir, Entry, Error, Located, Recovered, Replica};
 use protocol::{Journal, Life, Offset, Span};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -127,4 +128,23 @@ pub fn go_on(data: &DataDir, replica: &Arc<Replica>, shown: Offset, why: &str) {
     let mut buf = [0; 4];
     replica.read(span.begin(), &mut buf).unwrap_or_else(|e| panic!("{why}: {e}"));
     assert_eq!(&buf, b"more", "{why}");
+}
+
+/// What a directory has of each journal: where it ends, and its local bytes.
+pub fn contents(disk: &ForgetfulDisk) -> BTreeMap<Journal, (Offset, Vec<u8>)> {
+    let (data, _) = open(disk).expect("it opens");
+    let content = |replica: &Arc<Replica>| {
+        let mut local = Vec::new();
+        for span in replica.ledger().local.iter() {
+            let mut bytes = vec![0; span.len() as usize];
+            let mut done = 0;
+            while done < bytes.len() {
+                let at = span.begin().plus(done as u64);
+                done += replica.read(at, &mut bytes[done..]).expect("it is local");
+            }
+            local.extend(bytes);
+        }
+        (replica.name().clone(), (replica.head(), local))
+    };
+    data.replicas().iter().map(content).collect()
 }

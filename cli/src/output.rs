@@ -2,8 +2,9 @@
 
 use crate::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::tcgetwinsize;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +15,14 @@ pub const STANDARD: &str = "-";
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::output)
+}
+
+/// How many characters a line of standard output has room for; `None` where it is no terminal, or
+/// one that does not say.
+pub fn columns() -> Option<usize> {
+    let out = io::stdout();
+    let size = tcgetwinsize(&out).ok().filter(|_| out.is_terminal())?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// How often it is looked whether somebody still reads.

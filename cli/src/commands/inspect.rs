@@ -41,7 +41,7 @@ impl Inspect {
         });
         let report = report.map_err(Error::data(&self.data))?;
         drop(progress);
-        output::print(&format!("{}\n{}", journals(&report), findings(&report)))?;
+        output::print(&format!("{}\n{}", journals(&report).shown(), findings(&report)))?;
         let keys = key_space(disk, !report.journals.is_empty());
         if let Some(why) = &keys {
             output::print(&format!("damaged: {KEY_SPACE}: {why}\n"))?;

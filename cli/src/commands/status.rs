@@ -88,6 +88,10 @@ fn readable(status: &Value) -> String {
     let unfinished = &status["unfinished_appends"];
     row("unfinished appends, memory", bytes_of(&unfinished["bytes_in_memory"]));
     row("unfinished appends, disk", bytes_of(&unfinished["bytes_on_disk"]));
+    let healed = status["recovered"]["healed"].as_array().map_or(0, Vec::len);
+    if healed > 0 {
+        row("spans healed at the start", format!("{healed}: look after the disk"));
+    }
     if status["is_over_budget"] == true {
         row("local budget", "used up: appends get ENOSPC".to_owned());
     }
@@ -145,7 +149,7 @@ fn attention(attention: &Value) -> String {
         let [lost, damaged] = ["lost_bytes", "damaged_bytes"].map(|it| bytes_of(&journal[it]));
         table.row(vec![shown(&journal["journal"]), shown(&journal["gaps"]), lost, damaged, second]);
     }
-    format!("\n{table}")
+    format!("\n{}", table.shown())
 }
 
 /// A text without its quotes, anything else as JSON.

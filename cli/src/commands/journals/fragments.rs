@@ -69,7 +69,7 @@ impl Fragments {
             all.extend(remote.fragments(request).await?);
         }
         let text = match self.format {
-            Format::Table => table(&all, self.url_ttl.is_some()).to_string(),
+            Format::Table => table(&all, self.url_ttl.is_some()).shown(),
             Format::Json => proto::json(&answer(all), ANSWER)?,
             Format::Proto => proto::text(&answer(all), ANSWER),
         };

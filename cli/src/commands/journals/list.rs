@@ -100,7 +100,7 @@ impl List {
 
     fn show(&self, list: ListResponse) -> Result<(), Error> {
         output::print(&match self.format {
-            Format::Table => self.columns.table(&list.journals).to_string(),
+            Format::Table => self.columns.table(&list.journals).shown(),
             Format::Yaml => specs::to_yaml(list.journals)?,
             Format::Json => proto::json(&gazette::ListResponse::from(list), WHOLE)?,
             Format::Proto => proto::text(&gazette::ListResponse::from(list), WHOLE),

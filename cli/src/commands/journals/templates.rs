@@ -78,7 +78,7 @@ impl Templates {
 async fn list(remote: &Remote, format: Format) -> Result<(), Error> {
     let templates = remote.templates().await?;
     output::print(&match format {
-        Format::Table => table(&templates).to_string(),
+        Format::Table => table(&templates).shown(),
         Format::Yaml => {
             let spec = |template: Template| TemplateSpec {
                 prefix: template.prefix,

@@ -92,7 +92,7 @@ fn open(mounts: &[Value]) -> String {
             table.row(row);
         }
     }
-    if is_empty { String::new() } else { format!("\n{table}") }
+    if is_empty { String::new() } else { format!("\n{}", table.shown()) }
 }
 
 #[cfg(test)]

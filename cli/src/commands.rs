@@ -9,6 +9,7 @@ mod mount;
 pub mod mount_helper;
 mod mounting;
 mod notify;
+mod places;
 mod port;
 mod repair;
 mod serve;

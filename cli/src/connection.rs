@@ -79,8 +79,13 @@ impl Connection {
 
     /// The same, but at `url` where no other was named than the usual one.
     pub fn remote_or(&self, url: Option<&str>) -> Result<Remote, Error> {
-        let address = url.filter(|_| self.address == DEFAULT).unwrap_or(&self.address);
+        let address = self.named().or(url).unwrap_or(DEFAULT);
         Ok(Remote::connect(&self.connect_to(address)?)?)
+    }
+
+    /// The broker's URL, where another one than the usual is named.
+    pub fn named(&self) -> Option<&str> {
+        (self.address != DEFAULT).then_some(&*self.address)
     }
 
     /// The broker's URL, as it was given.

@@ -1,5 +1,6 @@
 //! Why a command failed: one line, with what to do about it.
 
+use crate::denied::Denied;
 use broker::KeySpaceError;
 use protocol::{Journal, Offset, Remedy};
 use std::io;
@@ -47,6 +48,19 @@ pub enum Error {
     Unconfirmed(usize),
     #[error("{0} and {1} lie in each other: choose separate directories")]
     Nested(String, String),
+    #[error(
+        "{0} lies in the mount {1}, where files are journals: name a directory outside of mounts \
+         of courant"
+    )]
+    Mounted(String, String),
+    #[error(
+        "{0} is no data directory, and holds {1}: name an empty or a new directory (--data), so \
+         that nothing of yours is mixed with it"
+    )]
+    Foreign(String, String),
+    /// A permission that lacks for a data directory or for a part of it.
+    #[error("{0}")]
+    Denied(Denied),
     #[error(
         "{0} holds damage, listed above: what is damaged reads as an error, the rest is whole; \
          `courant repair --dry-run {0}` says what would be done about it"
@@ -122,15 +136,37 @@ impl Error {
         move |error| Error::Io(attempt, error)
     }
 
+    /// Names the directory or the file that can't be looked at.
+    pub fn reading(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        move |error| match error.kind() {
+            io::ErrorKind::PermissionDenied => Error::Denied(Denied::of(path)),
+            _ => Error::Io(format!("open {}", path.display()), error),
+        }
+    }
+
+    /// Names the directory that can't be made.
+    pub fn making(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        move |error| match error.kind() {
+            io::ErrorKind::PermissionDenied => Error::Denied(Denied::of(path)),
+            _ => Error::Io(format!("make {}", path.display()), error),
+        }
+    }
+
     /// Names the data directory that can't be used.
     pub fn data<E>(data: &Path) -> impl FnOnce(E) -> Error
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let data = data.display().to_string();
-        move |error| match is_damage(&error) {
-            true => Error::Unopened(data, Box::new(error)),
-            false => Error::Data(data, Box::new(error)),
+        move |error| {
+            if let Some(file) = denied(&error) {
+                // A part is named from the directory on, or from the root.
+                return Error::Denied(Denied::of(&data.join(file)));
+            }
+            let data = data.display().to_string();
+            match is_damage(&error) {
+                true => Error::Unopened(data, Box::new(error)),
+                false => Error::Data(data, Box::new(error)),
+            }
         }
     }
 
@@ -143,15 +179,34 @@ impl Error {
     }
 }
 
+/// The file of a data directory for which a permission lacks.
+fn denied<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Path> {
+    match local(error)? {
+        index::Error::Disk { path, source, .. }
+            if source.kind() == io::ErrorKind::PermissionDenied =>
+        {
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// The fault of the data directory that an error is, itself or as a broker tells it.
+fn local<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a index::Error> {
+    match error.downcast_ref() {
+        Some(broker::Error::Local(error)) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}
+
 /// Whether a data directory is refused for what is wrong in it, and no newer release would take it.
 fn is_damage(error: &(dyn std::error::Error + 'static)) -> bool {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.into_iter().any(|error| {
-        let is_index = matches!(error.downcast_ref(), Some(index::Error::Damaged(..)));
-        let keys: Option<&KeySpaceError> = error.downcast_ref();
-        let is_keys = keys.is_some_and(KeySpaceError::is_damage);
-        is_index || is_keys
-    })
+    let is_local = matches!(local(error), Some(index::Error::Damaged(..)));
+    let keys = match error.downcast_ref() {
+        Some(broker::Error::KeySpace(error)) => Some(error),
+        _ => error.downcast_ref::<KeySpaceError>(),
+    };
+    is_local || keys.is_some_and(KeySpaceError::is_damage)
 }
 
 /// What a broker says, without the journal that the line begins with.

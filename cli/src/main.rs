@@ -3,6 +3,7 @@
 mod commands;
 mod config;
 mod connection;
+mod denied;
 mod error;
 mod ini;
 mod input;

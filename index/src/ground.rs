@@ -46,9 +46,10 @@ fn unlocked(error: io::Error) -> Error {
     }
 }
 
-/// Whether the directory has its mark, which is right. The format is named in a file of its own,
-/// which even a release that knows nothing else of a directory can read.
-pub(crate) fn check_format(disk: &dyn Disk) -> Result<bool, Error> {
+/// Whether the directory has its mark. One of a newer release is `NewerFormat`, one that makes no
+/// sense `Damaged`. The format is named in a file of its own, which even a release that knows
+/// nothing else of a directory can read.
+pub fn check_format(disk: &dyn Disk) -> Result<bool, Error> {
     let path = Path::new(FORMAT_FILE);
     if !exists(disk, path)? {
         return Ok(false);

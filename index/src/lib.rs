@@ -44,7 +44,7 @@ pub use clock::{Clock, SystemClock};
 pub use crc32c::crc32c_append;
 pub use datadir::{DataDir, Options};
 pub use error::Error;
-pub use ground::{FORMAT_FILE, is_part};
+pub use ground::{FORMAT_FILE, check_format, is_part};
 pub use hold::{Hold, Moment};
 pub use recover::Recovered;
 pub use replica::{Commit, Content, Entry, Head, Located, Pin, Policy, Replica, Turn};

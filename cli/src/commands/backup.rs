@@ -3,8 +3,9 @@
 mod target;
 
 use super::inspect::existing;
+use super::places::{refuse_mounted, refuse_nested};
 use super::serving::STORE;
-use super::up::{STAGING, refuse_nested};
+use super::up::STAGING;
 use crate::connection::Connection;
 use crate::progress::Progress;
 use crate::{Error, output, seams, size};
@@ -51,8 +52,9 @@ impl BackUp {
     pub async fn run(self) -> Result<(), Error> {
         let data = existing(&self.data)?;
         refuse_nested(data, &self.destination)?;
+        refuse_mounted(&self.destination)?;
         let from = RealDisk::new(data).map_err(Error::io(format!("open {}", data.display())))?;
-        let target = Target::make(&self.destination)?;
+        let target = Target::make(&self.destination, data)?;
         let mut copied = 0;
         let made = self.make(&from, &target, &mut copied).await;
         let recovered = match made {
@@ -83,6 +85,10 @@ impl BackUp {
         let mut copy = Backup::new(from, to, &mut progress);
         let of = match backup::lock(from) {
             Ok(_held) => {
+                if let Some(url) = self.connection.named() {
+                    let data = self.data.display();
+                    output::note(&format!("no broker runs on {data}: {url} is not asked"));
+                }
                 block_in_place(|| at_rest(&mut copy)).map_err(Error::data(&self.data))?;
                 None
             }
@@ -90,7 +96,11 @@ impl BackUp {
             Err(error) => return Err(Error::data(&self.data)(error)),
         };
         let finished = block_in_place(|| copy.finish(seams::clock(), of));
-        finished.map_err(Error::data(target.path()))
+        // What is damaged in the copy is damaged in the original.
+        finished.map_err(|error| match error {
+            index::Error::Damaged(..) => Error::data(&self.data)(error),
+            other => Error::data(&self.destination)(other),
+        })
     }
 
     /// Copies under a running broker. The order is what makes it whole: see `courant.proto`, Hold.

@@ -18,9 +18,6 @@ Nothing is changed: what is shown is what the next start would find. LOCAL is wh
 holds of a journal, STORED what went to its store, LOST what a power cut took before it was synced,
 DAMAGED what is here and wrong. Exit code 1 when damage is found.";
 
-/// The file by which a directory is known as one of ours.
-const MARK: &str = "format";
-
 /// Show what a data directory holds, and verify its sums. No broker may run on it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -62,10 +59,14 @@ fn key_space(disk: Arc<RealDisk>, has_journals: bool) -> Option<String> {
     }
 }
 
-/// Opening a disk makes its directory, so one that is not there is told before.
+/// Opening a disk makes its directory, so one that is not there is told before. One without its
+/// mark is ours all the same, if it has a log and mirrors.
 pub(super) fn existing(data: &Path) -> Result<&Path, Error> {
-    let meta = std::fs::metadata(data).map_err(Error::io(format!("open {}", data.display())))?;
-    match meta.is_dir() && data.join(MARK).exists() {
+    let is_dir = std::fs::metadata(data).map_err(Error::reading(data))?.is_dir();
+    let has = |name: &str| data.join(name).try_exists().map_err(Error::reading(&data.join(name)));
+    let is_ours =
+        is_dir && (has(index::FORMAT_FILE)? || has(index::log::DIR)? && has(index::mirror::DIR)?);
+    match is_ours {
         true => Ok(data),
         false => Err(Error::NoData(data.display().to_string())),
     }
@@ -127,6 +128,14 @@ fn findings(report: &Report) -> String {
         lines
             .push(format!("records cut off: {}, none acknowledged on disk", recovered.cut_records));
     }
+    if recovered.is_unmarked {
+        let mark = index::FORMAT_FILE;
+        lines.push(format!("DAMAGED: {mark} is missing: a start or a repair makes it anew"));
+    }
+    let healed = recovered.healed.iter();
+    lines.extend(healed.map(|(journal, span)| {
+        format!("DAMAGED: {journal} {span} of the mirror: the log is right, and a start heals it")
+    }));
     let lost = recovered.lost.iter().map(|(journal, span)| format!("lost: {journal} {span}"));
     lines.extend(lost);
     lines.extend(recovered.orphans.iter().map(|file| format!("of no journal: {file}")));
@@ -177,6 +186,8 @@ mod tests {
         let mut report = report();
         report.journals[0].wrong = vec![span(10, 20)];
         report.journals[0].ledger.damaged = [span(100, 5)].into_iter().collect();
+        report.recovered.healed = vec![("local/log".parse().expect("valid"), span(7, 1))];
+        report.recovered.is_unmarked = true;
         report.recovered.orphans = vec!["mirror/x".into()];
         report.recovered.damaged_log = vec![(Position::new(1, 8), Position::new(1, 16))];
         assert!(!report.is_sound());
@@ -184,6 +195,8 @@ mod tests {
         for line in [
             "DAMAGED: local/log 10..30 does not match its sum",
             "DAMAGED: local/log 100..105, found earlier",
+            "DAMAGED: local/log 7..8 of the mirror: the log is right, and a start heals it",
+            "DAMAGED: format is missing: a start or a repair makes it anew",
             "DAMAGED: the log from 00000001+8 to 00000001+16",
             "of no journal: mirror/x",
         ] {

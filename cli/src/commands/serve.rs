@@ -1,5 +1,6 @@
 //! `courant serve`: a broker alone.
 
+use super::places::{refuse_foreign, refuse_mounted};
 use super::port::{address, port};
 use super::serving::{BrokerFlags, Serving};
 use crate::signals::Signals;
@@ -41,6 +42,8 @@ impl Serve {
         let listen = listen.expect("clap asks for one of the two");
         let mut signals = Signals::take()?;
         seams::raise_open_files();
+        refuse_mounted(&self.data)?;
+        refuse_foreign(&self.data)?;
         let serving = Serving::start(&self.data, listen, &self.broker).await?;
         let ready = format!("ready: broker at {}", serving.endpoint);
         let supervised = supervisor::ready(&ready, serving.check())?;

@@ -1,6 +1,7 @@
 //! `courant up`: a broker and a mount of its journals, in one process.
 
 use super::mounting::{MountFlags, Mounted};
+use super::places::{refuse_foreign, refuse_mounted, refuse_nested};
 use super::port::address;
 use super::serving::{BrokerFlags, Serving};
 use super::staging::Place;
@@ -8,7 +9,7 @@ use crate::signals::Signals;
 use crate::{Error, seams, supervisor};
 use ::mount::mountpoint::MountPoint;
 use client::{Durability, Journals};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The directory of what waits to be committed through the mount, below `--data`.
@@ -58,6 +59,8 @@ impl Up {
         let mut signals = Signals::take()?;
         seams::raise_open_files();
         refuse_nested(&self.data, &self.mount)?;
+        refuse_mounted(&self.data)?;
+        refuse_foreign(&self.data)?;
         let point = MountPoint::claim(&self.mount)?;
         let serving = Serving::start(&self.data, &self.listen, &self.broker).await?;
         // Writes to files are as safe as on any file system, unless more was asked for.
@@ -90,38 +93,6 @@ impl Up {
             biased;
             () = signals.insistent() => Err(Error::Forced),
             ended = ending => ended,
-        }
-    }
-}
-
-/// A mount over the data would hide them from the broker; data in the mount would be journals.
-pub(super) fn refuse_nested(data: &Path, mount: &Path) -> Result<(), Error> {
-    let absolute =
-        |path: &Path| std::path::absolute(path).map_err(Error::io("find this directory"));
-    let (data, mount) = (absolute(data)?, absolute(mount)?);
-    if data.starts_with(&mount) || mount.starts_with(&data) {
-        return Err(Error::Nested(data.display().to_string(), mount.display().to_string()));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn data_and_mount_lie_apart() {
-        // Case: data, mount, whether they may be used together
-        let cases = [
-            ("./courant-data", "./journals", true),
-            ("/d/data", "/d/data2", true),
-            ("/d", "/d", false),
-            ("/d", "/d/journals", false),
-            ("journals/data", "./journals", false),
-        ];
-        for (data, mount, expected) in cases {
-            let found = refuse_nested(Path::new(data), Path::new(mount));
-            assert_eq!(found.is_ok(), expected, "{data} {mount}");
         }
     }
 }

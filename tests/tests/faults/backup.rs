@@ -121,9 +121,20 @@ fn a_stopped_directory_is_copied_whole() {
             up.daemon().kill();
         }
         let copy = folder.path().join(format!("copy-{at}"));
-        // An empty directory is taken.
+        // An empty directory is taken, and gets the mode of the original.
         std::fs::create_dir(&copy).unwrap();
-        daemon::run(&["backup", text(up.data()), text(&copy)]).ok();
+        let modes = shell::bash(up.data(), "chmod 700 .; stat -c %a .", &[]).ok().text();
+        let away = format!("http://127.0.0.1:{}", ground::free_port());
+        let broker = ["--broker", &away];
+        let made = daemon::run(&[&["backup", text(up.data()), text(&copy)], &broker[..]].concat());
+        // Nobody runs on it, so no broker is asked, and that is said.
+        assert!(
+            made.stderr.contains(&away) && made.stderr.contains("not asked"),
+            "{}",
+            made.stderr
+        );
+        made.ok();
+        assert_eq!(shell::bash(&copy, "stat -c %a .", &[]).ok().text(), modes);
         daemon::run(&["inspect", text(&copy)]).ok();
         let mut copied = Up::planned(&copy, &[]);
         copied.again();
@@ -145,12 +156,18 @@ fn a_backup_that_cannot_be_made_says_why_and_leaves_nothing() {
     let away = format!("http://127.0.0.1:{}", ground::free_port());
     let inside = format!("{}/copy", text(up.data()));
     let (data, none) = (text(up.data()), folder.path().join("none"));
+    let within = |up: &Up| text(&up.file("copy")).to_owned();
+    std::os::unix::fs::symlink(up.data(), folder.path().join("link")).unwrap();
     let at = |name: &str| text(&folder.path().join(name)).to_owned();
     // Case: the directory, the destination, the broker that is named, what is said
-    let cases: [(&str, String, Option<&str>, &str); 6] = [
+    let cases: [(&str, String, Option<&str>, &str); 10] = [
         (data, at("taken"), None, "not empty"),
         (data, at("begun"), None, "begun.partial"),
         (data, inside, None, "lie in each other"),
+        (data, at("link/copy"), None, "lie in each other"),
+        (data, within(&up), None, "lies in the mount"),
+        (data, within(&other), None, "lies in the mount"),
+        (data, at("none/new"), None, "none/new: No such file"),
         (text(&none), at("new"), None, "none"),
         (data, at("new"), Some(&away), "--broker"),
         (data, at("new"), Some(&other.url()), "another directory"),
@@ -162,7 +179,9 @@ fn a_backup_that_cannot_be_made_says_why_and_leaves_nothing() {
         assert!(refusal.contains(said), "{arguments:?}: {refusal}");
     }
     let left = shell::bash(folder.path(), "ls -A", &[]).ok().text();
-    assert_eq!(left, "begun.partial\ntaken");
+    assert_eq!(left, "begun.partial\nlink\ntaken");
+    assert_eq!(up.bash("ls", &[]).ok().text(), "log");
+    assert_eq!(other.bash("ls", &[]).ok().text(), "log\nmore");
     // Nothing is held any more.
     daemon::run(&["backup", data, &at("new")]).ok();
 }

@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may end where it stands")]
 
 mod backup;
+mod denied;
+mod foreign;
 mod outage;
 mod rot;
 mod second;

@@ -7,6 +7,7 @@ mod backup;
 mod denied;
 mod foreign;
 mod outage;
+mod repair;
 mod rot;
 mod second;
 mod standing;

@@ -1,5 +1,6 @@
 //! `courant inspect`: what a data directory holds, without a broker.
 
+use super::places::is_data;
 use crate::progress::Progress;
 use crate::table::Table;
 use crate::{Error, output, seams, size, time};
@@ -59,14 +60,10 @@ fn key_space(disk: Arc<RealDisk>, has_journals: bool) -> Option<String> {
     }
 }
 
-/// Opening a disk makes its directory, so one that is not there is told before. One without its
-/// mark is ours all the same, if it has a log and mirrors.
+/// Opening a disk makes its directory, so one that is not there is told before.
 pub(super) fn existing(data: &Path) -> Result<&Path, Error> {
     let is_dir = std::fs::metadata(data).map_err(Error::reading(data))?.is_dir();
-    let has = |name: &str| data.join(name).try_exists().map_err(Error::reading(&data.join(name)));
-    let is_ours =
-        is_dir && (has(index::FORMAT_FILE)? || has(index::log::DIR)? && has(index::mirror::DIR)?);
-    match is_ours {
+    match is_dir && is_data(data)? {
         true => Ok(data),
         false => Err(Error::NoData(data.display().to_string())),
     }

@@ -46,18 +46,31 @@ pub fn refuse_foreign(data: &Path) -> Result<(), Error> {
     };
     let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
     let mut names = names.map_err(Error::reading(data))?;
-    if names.iter().any(|name| name == index::FORMAT_FILE) {
-        // That of a newer release, or a file that happens to be called so, is refused by its name.
-        let disk = RealDisk::new(data).map_err(Error::reading(data))?;
-        return index::check_format(&disk).map(drop).map_err(Error::data(data));
+    if is_data(data)? {
+        return Ok(());
     }
     names.sort();
-    match names.iter().find(|name| !is_ours(name)) {
+    match names.iter().find(|name| !is_ours(name) || *name == index::FORMAT_FILE) {
         Some(name) => {
             let name = Path::new(name).display().to_string();
             Err(Error::Foreign(data.display().to_string(), name))
         }
         None => Ok(()),
+    }
+}
+
+/// Whether a directory that is there is a data directory: it has the mark of one, or a log and
+/// mirrors. A file that happens to be called as the mark makes none.
+pub fn is_data(data: &Path) -> Result<bool, Error> {
+    let has = |name: &str| data.join(name).try_exists().map_err(Error::reading(&data.join(name)));
+    if has(index::log::DIR)? && has(index::mirror::DIR)? {
+        return Ok(true);
+    }
+    let disk = RealDisk::new(data).map_err(Error::reading(data))?;
+    match index::check_format(&disk) {
+        Ok(is_marked) => Ok(is_marked),
+        Err(index::Error::Damaged(..)) => Ok(false),
+        Err(error) => Err(Error::data(data)(error)),
     }
 }
 
@@ -112,19 +125,21 @@ mod tests {
     #[test]
     fn a_directory_of_somebody_else_is_refused() {
         // Case: what is there, and the entry that is named, if any
-        let cases: [(&[&str], Option<&str>); 6] = [
+        let cases: [(&[&str], Option<&str>); 7] = [
             (&[], None),
             (&["lost+found"], None),
             (&["log", "mirror", "staging", "lock"], None),
             (&["format", "notes.txt"], None),
             (&["notes.txt", "log"], Some("notes.txt")),
             (&["Cargo.toml", ".git"], Some(".git")),
+            (&["lost+found", "other/format"], Some("format")),
         ];
         for (entries, named) in cases {
             let folder = tempfile::tempdir().expect("a folder");
             for entry in entries {
                 let content = if *entry == "format" { "courant data format 1\n" } else { "" };
-                fs::write(folder.path().join(entry), content).expect("it is new");
+                let name = Path::new(entry).file_name().expect("it is a name");
+                fs::write(folder.path().join(name), content).expect("it is new");
             }
             let refused = refuse_foreign(folder.path()).err().map(|error| error.to_string());
             assert_eq!(refused.is_some(), named.is_some(), "{entries:?}: {refused:?}");

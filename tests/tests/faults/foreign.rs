@@ -24,7 +24,7 @@ fn a_directory_of_somebody_else_is_left_alone() {
         ("home", "holds notes.txt"),
         ("log-files", "holds a:"),
         (".", "holds home"),
-        ("other", "a format of its own"),
+        ("other", "holds b"),
     ];
     for (data, said) in cases {
         let up = ["up", "--data", data, "--mount", text(&mount), "--listen", "127.0.0.1:0"];
@@ -37,6 +37,28 @@ fn a_directory_of_somebody_else_is_left_alone() {
         }
         assert_eq!(bash("find . | sort"), before, "{data}");
     }
+}
+
+#[test]
+fn what_is_no_data_directory_is_neither_shown_nor_repaired_nor_copied() {
+    let folder = ground::folder("foreign-");
+    let bash = |line: &str| shell::bash(folder.path(), line, &[]).ok().text();
+    bash("mkdir empty other; echo a format of its own > other/format");
+    let before = bash("find . | sort");
+    for data in ["empty", "other", "other/format"] {
+        let data = folder.path().join(data);
+        let copy = folder.path().join("copy");
+        for arguments in [
+            &["inspect", text(&data)][..],
+            &["repair", text(&data)],
+            &["repair", "--dry-run", text(&data)],
+            &["backup", text(&data), text(&copy)],
+        ] {
+            let refusal = daemon::refused(arguments);
+            assert!(refusal.contains("no data directory"), "{arguments:?}: {refusal}");
+        }
+    }
+    assert_eq!(bash("find . | sort"), before);
 }
 
 #[test]

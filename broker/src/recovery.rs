@@ -29,8 +29,9 @@ pub(crate) fn tell(recovered: &Recovered) {
     }
     for (journal, span) in named("healed", &recovered.healed) {
         tracing::warn!(
-            %journal, %span, "healed: bytes of the mirror were wrong, and were written again from the log: \
-             look after the disk"
+            %journal,
+            %span,
+            "healed: the mirror was wrong, and was written again from the log: look after the disk"
         );
     }
     if recovered.is_unmarked {

@@ -118,7 +118,8 @@ impl<'a> Backup<'a> {
 
     /// Writes a file of the copy.
     pub fn put(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
-        crate::disk::replace(&*self.to, path, content).map_err(Error::disk("write", path))
+        crate::disk::replace(&*self.to, path, content)
+            .map_err(Error::disk("write", self.to.place(path)))
     }
 
     /// Recovers the copy, as the next start of a stopped directory would, and as of the moment

@@ -5,7 +5,7 @@
 
 use crate::closing;
 use crate::nodes::Node;
-use crate::patience::patiently;
+use crate::patience::{left, patiently};
 use crate::staging::{Draft, Pen};
 use crate::{Error, Filesystem};
 use bytes::Bytes;
@@ -91,7 +91,7 @@ impl Filesystem {
 
     /// Appends once, however often that takes.
     async fn append_once(&self, append: Append) -> Result<Appended, Failure> {
-        let patience = self.options.write_timeout;
+        let patience = left(self.options.write_timeout);
         if self.journals.knows_writers() {
             return patiently(patience, || self.journals.append(append.clone())).await;
         }

@@ -1,6 +1,7 @@
 //! Writing in line mode and in the whole view: what waits, and what is committed at once.
 
 use crate::nodes::{Node, Role};
+use crate::patience::{in_turn, left};
 use crate::staging::{self, Held, Manner, Pen};
 use crate::write::must_be_at;
 use crate::{Error, Filesystem, HandleId};
@@ -36,7 +37,7 @@ impl Filesystem {
         pen: Arc<Mutex<Pen>>,
         stroke: Stroke,
     ) -> Result<usize, Error> {
-        let mut pen = pen.lock_owned().await;
+        let mut pen = in_turn(self.options.write_timeout, pen.lock_owned()).await?;
         self.settle_draft(&mut pen, &stroke.node).await?;
         match pen.manner {
             Manner::Lines => self.write_lines(pen, stroke).await,
@@ -57,7 +58,7 @@ impl Filesystem {
         let (node, journal) = (stroke.node.clone(), self.journal_of(&stroke.node)?);
         if lines > 0 && waits {
             let content = stroke.content.slice(..lines);
-            let patience = self.options.write_timeout;
+            let patience = left(self.options.write_timeout);
             pen = staging::push(pen, journal.clone(), content, is_disk, patience).await?;
             self.commit(&mut pen, &node).await?;
         } else if lines > 0 {
@@ -102,7 +103,7 @@ impl Filesystem {
         end: Option<u64>,
     ) -> Result<(), Error> {
         let mut pen =
-            staging::push(pen, journal, content, is_disk, self.options.write_timeout).await?;
+            staging::push(pen, journal, content, is_disk, left(self.options.write_timeout)).await?;
         pen.waiting().into_iter().for_each(|draft| draft.keep());
         pen.position = end;
         Ok(())
@@ -112,7 +113,8 @@ impl Filesystem {
     pub(crate) async fn end_of_draft(&self, handle: HandleId) -> Result<Option<u64>, Error> {
         let handle = self.handles.get(handle)?;
         let Some(pen) = &handle.pen else { return Ok(None) };
-        let mut pen = pen.clone().lock_owned().await;
+        let lock = pen.clone().lock_owned();
+        let mut pen = in_turn(self.options.write_timeout, lock).await?;
         let position = pen.position;
         let Some(len) = pen.waiting().map(|draft| draft.len()) else { return Ok(None) };
         let end = match (position, self.role(&handle.node).await?) {

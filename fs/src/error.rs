@@ -1,5 +1,6 @@
 //! Why an operation on a file failed, and the one table that turns it into an errno.
 
+use protocol::Remedy;
 use rustix::io::Errno;
 
 /// A failed operation. Each variant is one cause; [`Error::errno`] says what its caller is told.
@@ -66,6 +67,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it is only that the broker is away, or busy: what passes by itself.
+    pub fn passes(&self) -> bool {
+        match self {
+            Error::Journals(client::Error::Unknown) => true,
+            Error::Journals(error) => error.remedy() == Remedy::Later,
+            _ => false,
+        }
+    }
+
     /// The number that the caller of the system call sees.
     pub fn errno(&self) -> Errno {
         match self {
@@ -112,8 +122,7 @@ fn journals_errno(error: &client::Error) -> Errno {
         E::Invalid(_) | E::NoDisk(_) | E::Unsupported(_) | E::Specs(..) => Errno::INVAL,
         E::Trimmed { .. } | E::Lost { .. } => Errno::NODATA,
         E::Conflict(..) => Errno::STALE,
-        E::Later(_) | E::Unknown => Errno::TIMEDOUT,
-        E::Unreachable(_) => Errno::HOSTDOWN,
+        E::Later(_) | E::Unreachable(_) | E::Unknown => Errno::TIMEDOUT,
         E::Damaged { .. } | E::SecondWriter(..) | E::StaleSequence(..) | E::Io(_) => Errno::IO,
         E::Protocol(_) => Errno::PROTO,
     }

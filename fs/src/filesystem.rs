@@ -8,6 +8,7 @@ use crate::handover::Handover;
 use crate::names::{self, control_inode};
 use crate::nodes::{Node, Nodes, Role};
 use crate::opened::Waiting;
+use crate::patience::within;
 use crate::pending::Pending;
 use crate::placeholders::Placeholders;
 use crate::recent::Recent;
@@ -20,6 +21,7 @@ use protocol::Journal;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// An operation under way. It is ready at the first poll unless something has to be waited for, and
@@ -141,6 +143,14 @@ impl Filesystem {
         self.sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// An operation that waits for what passes by itself no longer than [`Options::write_timeout`]
+    /// in all, less what its system call has `spent` on waiting so far: the kernel makes several
+    /// requests of one call. Without this each wait of an operation has that limit by itself.
+    pub fn within<T: 'static>(&self, spent: Duration, wait: Wait<T>) -> Wait<T> {
+        let limit = self.options.write_timeout.saturating_sub(spent);
+        Box::pin(within(limit, wait))
+    }
+
     /// The kernel takes back look-ups of a node.
     pub fn forget(&self, node: NodeId, lookups: u64) {
         self.nodes.forget(node, lookups);
@@ -166,10 +176,10 @@ impl Filesystem {
         Box::pin(async move {
             let handle = handle?;
             fs.apply_written(&handle).await?;
-            if let Role::Journal(shown, _) = handle.node.role() {
-                shown.queue.drained().await;
+            match handle.node.role() {
+                Role::Journal(shown, _) => fs.drain(&shown, &handle.failed).await,
+                _ => Ok(()),
             }
-            crate::queue::told(&handle.failed)
         })
     }
 

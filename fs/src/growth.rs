@@ -1,9 +1,10 @@
 //! Waiting for journals to grow: held reads, poll(2), and whoever follows by asking for attributes.
 
 use crate::nodes::{Role, Side};
+use crate::patience::{PAUSE_FIRST, PAUSE_MAX};
 use crate::shown::Shown;
 use crate::{Error, Filesystem, HandleId, NodeId, Wait};
-use protocol::{Life, Offset, inode_range};
+use protocol::{Life, Offset, Remedy, inode_range};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -72,6 +73,8 @@ impl Filesystem {
             let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(true) };
             match fs.stat(&shown).await {
                 Ok(stat) => Ok(stat.head.as_u64() > handle.position()),
+                // The read would wait for the broker.
+                Err(error) if error.passes() => Ok(false),
                 // The read is told what is wrong, at once.
                 Err(_) => Ok(true),
             }
@@ -95,11 +98,18 @@ impl Filesystem {
     /// and can be given up by dropping this.
     pub(crate) async fn grown(&self, shown: &Shown, offset: Offset) -> Result<(), Error> {
         let _counted = self.waiting.enter();
-        let waited = self.journals.grown(shown.journal(), shown.life(), offset).await;
-        match waited {
-            Ok(stat) if stat.life == shown.life() => Ok(()),
-            Ok(_) | Err(client::Error::NotFound(_)) => Err(Error::Stale),
-            Err(error) => Err(error.into()),
+        let mut pause = PAUSE_FIRST;
+        loop {
+            match self.journals.grown(shown.journal(), shown.life(), offset).await {
+                Ok(stat) if stat.life == shown.life() => return Ok(()),
+                Ok(_) | Err(client::Error::NotFound(_)) => return Err(Error::Stale),
+                Err(error) if error.remedy() == Remedy::Later => {
+                    tracing::debug!(%error, journal = %shown.journal(), "growth is asked for again");
+                }
+                Err(error) => return Err(error.into()),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::foresight::Ahead;
 use crate::nodes::{Role, Side, Subject, View};
+use crate::patience::in_time;
 use crate::shown::Shown;
 use crate::{Attr, Caller, Error, Filesystem, NodeId, Wait, names};
 use client::Stat;
@@ -140,9 +141,10 @@ impl Filesystem {
             Ahead::Ask(journals) => {
                 // Whatever goes wrong, asking for one alone says what.
                 let stats = match self.journals.stats(&journals) {
-                    Some(asking) => asking.await.unwrap_or_default(),
-                    None => Vec::new(),
+                    Some(asking) => in_time(self.options.write_timeout, asking).await,
+                    None => None,
                 };
+                let stats = stats.and_then(Result::ok).unwrap_or_default();
                 self.foresight.learn(caller.thread, &stats);
                 let own = stats.into_iter().find(|stat| stat.journal == journal);
                 own.map(|stat| self.show(name, stat))

@@ -1,5 +1,6 @@
 //! What the one who mounts decides.
 
+use crate::patience::left;
 use client::{Durability, WRITE_TIMEOUT_MAX};
 use std::time::{Duration, SystemTime};
 
@@ -82,6 +83,7 @@ impl Options {
     /// How long an append may wait for its journal's rate: a little less than for everything, so
     /// that its writer is told of the rate and not of the time.
     pub(crate) fn rate_wait(&self) -> Duration {
-        self.write_timeout - self.write_timeout / 8
+        let left = left(self.write_timeout);
+        left - left / 8
     }
 }

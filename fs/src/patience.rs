@@ -1,14 +1,41 @@
-//! Asking again for what passes by itself, for as long as the mount waits.
+//! How long an operation waits for what passes by itself: one limit for all that it asks for on its
+//! way, and asking again until then.
 
 use client::Error;
 use protocol::Remedy;
 use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
-const PAUSE_FIRST: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// The first pause before something is asked again, and the longest.
+pub(crate) const PAUSE_FIRST: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// Asks until the answer is not `Later`, or `limit` is over; then the last such answer stands, or
-/// `Unknown` when there was none. What is asked must bear being asked twice.
+tokio::task_local! {
+    /// When the operation that asks here gives up. It is of the task and not an argument, since an
+    /// operation asks from as deep as the role of its node.
+    static UNTIL: Instant;
+}
+
+/// Has the whole of `work` give up after `limit`, however many waits it is made of. The limit of
+/// work around it comes first.
+pub(crate) async fn within<W: Future>(limit: Duration, work: W) -> W::Output {
+    UNTIL.scope(until(limit), work).await
+}
+
+/// When who asks here gives up: with the operation that it is part of, else after `limit`.
+fn until(limit: Duration) -> Instant {
+    let own = Instant::now() + limit;
+    UNTIL.try_with(|until| own.min(*until)).unwrap_or(own)
+}
+
+/// What is left of `limit`.
+pub(crate) fn left(limit: Duration) -> Duration {
+    until(limit).saturating_duration_since(Instant::now())
+}
+
+/// Asks until the answer is not `Later`, or the time is over (`limit`, or that of the operation);
+/// then the last such answer stands, or `Unknown` when there was none. What is asked must bear
+/// being asked twice. It is asked once though no time is left: what needs no waiting is answered.
 pub(crate) async fn patiently<T, W>(limit: Duration, ask: impl Fn() -> W) -> Result<T, Error>
 where
     W: Future<Output = Result<T, Error>>,
@@ -25,8 +52,69 @@ where
             pause = (pause * 2).min(PAUSE_MAX);
         }
     };
-    match tokio::time::timeout(limit, asking).await {
+    match timeout_at(until(limit), asking).await {
         Ok(answer) => answer,
         Err(_elapsed) => Err(last),
+    }
+}
+
+/// Waits for the turn that others on this mount have, as long as anything is waited for.
+pub(crate) async fn in_turn<W: Future>(limit: Duration, turn: W) -> Result<W::Output, Error> {
+    let waits = || Error::Later("an earlier write to the file still waits".to_owned());
+    in_time(limit, turn).await.ok_or_else(waits)
+}
+
+/// What `work` comes to; `None` where that takes longer than anything is waited for.
+pub(crate) async fn in_time<W: Future>(limit: Duration, work: W) -> Option<W::Output> {
+    timeout_at(until(limit), work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    async fn ask_in_vain() -> Error {
+        let later = || std::future::ready(Err::<(), _>(Error::Later("away".to_owned())));
+        patiently(LIMIT, later).await.unwrap_err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_waits_of_an_operation_share_its_limit() {
+        // Case: the limit of the operation, how long three waits of 30 s take in it
+        for (limit, expected) in [(30, 30), (2, 2), (0, 0), (100, 90)] {
+            let began = Instant::now();
+            let work = async {
+                for _ in 0..3 {
+                    assert!(matches!(ask_in_vain().await, Error::Later(_)));
+                }
+            };
+            within(Duration::from_secs(limit), work).await;
+            assert_eq!(began.elapsed().as_secs(), expected, "{limit} s");
+        }
+        // Case: by themselves, each has its own
+        let began = Instant::now();
+        ask_in_vain().await;
+        ask_in_vain().await;
+        assert_eq!(began.elapsed(), 2 * LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_inner_limit_never_adds_to_the_outer_one() {
+        let began = Instant::now();
+        let inner = within(Duration::from_secs(60), ask_in_vain());
+        within(Duration::from_secs(5), inner).await;
+        assert_eq!(began.elapsed(), Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_needs_no_waiting_is_answered_when_no_time_is_left() {
+        let asking = patiently(LIMIT, || std::future::ready(Ok(7)));
+        assert_eq!(within(Duration::ZERO, asking).await.unwrap(), 7);
+        let turn = within(Duration::ZERO, in_turn(LIMIT, std::future::ready(8)));
+        assert_eq!(turn.await.unwrap(), 8);
+        let error = in_turn(LIMIT, std::future::pending::<()>()).await.unwrap_err();
+        assert!(error.to_string().contains("an earlier write"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! `--async`: writes that are answered when they are queued, and ride together to the broker.
 
 use crate::limits::{QUEUED_MAX, QUEUED_MIN, RIDE_MAX};
+use crate::patience::in_time;
 use crate::pending::Going;
 use crate::shown::Shown;
 use crate::{Error, Filesystem};
@@ -9,7 +10,6 @@ use protocol::Offset;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::timeout;
 
 /// Why the writes of a handle fail, once one has.
 pub(crate) type Failed = Arc<OnceLock<Error>>;
@@ -60,7 +60,7 @@ impl Queue {
     }
 
     /// Waits until all that is queued at this moment is appended or given up.
-    pub async fn drained(&self) {
+    async fn drained(&self) {
         let queued = self.line.lock().expect("no holder panics").queued;
         let mut over = self.over.subscribe();
         // The sender is ours.
@@ -128,9 +128,9 @@ impl Filesystem {
         let len = content.len();
         let cost = u32::try_from(len.max(QUEUED_MIN)).expect("a write has some pages");
         let room = self.room.clone().acquire_many_owned(cost);
-        let room = timeout(self.options.write_timeout, room).await;
+        let room = in_time(self.options.write_timeout, room).await;
         let room = room
-            .map_err(|_elapsed| client::Error::Later("the queue of writes is full".to_owned()))?
+            .ok_or_else(|| client::Error::Later("the queue of writes is full".to_owned()))?
             .expect("the semaphore is never closed");
         told(&failed)?;
         let write = Queued { content, offset, failed, _room: room };
@@ -139,6 +139,16 @@ impl Filesystem {
             tokio::spawn(async move { fs.serve(&shown, going).await });
         }
         Ok(len)
+    }
+
+    /// Waits for what is queued, and tells the first failure of the handle. Past the time that
+    /// anything is waited for that is one: what of the handle is still queued is not written then.
+    pub(crate) async fn drain(&self, shown: &Shown, failed: &Failed) -> Result<(), Error> {
+        if in_time(self.options.write_timeout, shown.queue.drained()).await.is_none() {
+            let away = "the broker has not taken what is queued, and the rest of it is dropped";
+            let _first_stays = failed.set(client::Error::Later(away.to_owned()).into());
+        }
+        told(failed)
     }
 
     /// Appends what is queued for a journal until nothing is.

@@ -2,7 +2,7 @@
 
 use crate::handles::Kept;
 use crate::nodes::{Role, Side};
-use crate::patience::patiently;
+use crate::patience::{patiently, within};
 use crate::shown::Shown;
 use crate::{Error, Filesystem, HandleId, Trimmed, Wait};
 use bytes::{Bytes, BytesMut};
@@ -112,7 +112,13 @@ impl Filesystem {
     /// A read of the follow view: at the head it waits for the next append, unless it may not.
     async fn follow(&self, shown: &Shown, offset: Offset, read: ReadAt) -> Result<Bytes, Error> {
         loop {
-            let bytes = self.gather(shown, offset, read.size, self.options.trimmed).await?;
+            let asking = self.gather(shown, offset, read.size, self.options.trimmed);
+            let bytes = match within(self.options.write_timeout, asking).await {
+                // Whoever would wait for bytes waits for the broker too: growth is asked for until
+                // it is there.
+                Err(error) if error.passes() && !read.fills => Bytes::new(),
+                bytes => bytes?,
+            };
             if !bytes.is_empty() || read.fills || read.size == 0 {
                 return Ok(bytes);
             }

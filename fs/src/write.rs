@@ -5,9 +5,8 @@ use crate::drafting::Stroke;
 use crate::handles::Kept;
 use crate::limits::ATOMIC_MAX;
 use crate::nodes::{Node, Role, Side};
-use crate::patience::patiently;
+use crate::patience::{in_turn, patiently};
 use crate::placeholders::Placeholder;
-use crate::queue::told;
 use crate::shown::Shown;
 use crate::{Error, Filesystem, Fsync, HandleId, Wait};
 use bytes::Bytes;
@@ -65,8 +64,7 @@ impl Filesystem {
                 if !synced {
                     return fs.enqueue(shown, content, offset, failed).await;
                 }
-                shown.queue.drained().await;
-                told(&failed)?;
+                fs.drain(&shown, &failed).await?;
             }
             fs.append(&shown, content, offset, durability).await
         })
@@ -113,7 +111,7 @@ impl Filesystem {
         durability: Durability,
     ) -> Result<usize, Error> {
         let len = content.len();
-        let turn = shown.turn.lock().await;
+        let turn = in_turn(self.options.write_timeout, shown.turn.lock()).await?;
         let writer = Writer { id: self.options.writer, sequence: self.next_sequence() };
         let append = Append {
             life: Some(shown.life()),
@@ -153,12 +151,12 @@ impl Filesystem {
             let handle = fs.handles.get(handle)?;
             fs.apply_written(&handle).await?;
             if let Some(pen) = &handle.pen {
-                let mut pen = pen.clone().lock_owned().await;
+                let lock = pen.clone().lock_owned();
+                let mut pen = in_turn(fs.options.write_timeout, lock).await?;
                 fs.commit(&mut pen, &handle.node).await?;
             }
             let Role::Journal(shown, _) = fs.role(&handle.node).await? else { return Ok(()) };
-            shown.queue.drained().await;
-            told(&handle.failed)?;
+            fs.drain(&shown, &handle.failed).await?;
             shown.habit.syncs();
             let head = fs.stat(&shown).await?.head;
             let ask = || fs.journals.sync(shown.journal(), head);

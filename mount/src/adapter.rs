@@ -1,6 +1,7 @@
 //! fuser's trait: each request decoded, handed to `fs`, and its answer encoded.
 
 use crate::answer::Answers;
+use crate::calls::{Part, Sought};
 use crate::convert::{TTL, entry, errno, file_type};
 use crate::hold::Holds;
 use crate::opener::{self, Opener};
@@ -92,8 +93,10 @@ impl fuser::Filesystem for Adapter {
     }
 
     fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let looking = self.fs.lookup(NodeId(parent.0), name.as_bytes(), caller(request));
-        self.answers.answer(request, looking, found(reply));
+        let (fs, caller, name) = (self.fs.clone(), caller(request), name.as_bytes().to_owned());
+        let part = Part::Lookup(Sought::new(parent.0, &name));
+        let looking = move || fs.lookup(NodeId(parent.0), &name, caller);
+        self.answers.answer_outlasting(request, part, looking, found(reply));
     }
 
     fn forget(&self, _request: &Request, node: INodeNo, lookups: u64) {
@@ -107,16 +110,18 @@ impl fuser::Filesystem for Adapter {
         handle: Option<FileHandle>,
         reply: ReplyAttr,
     ) {
-        let (node, thread) = (NodeId(node.0), request.pid());
-        let getting = self.fs.getattr(node, caller(request));
+        let (fs, node, caller) = (self.fs.clone(), NodeId(node.0), caller(request));
+        let getting = move || fs.getattr(node, caller);
         // One with a handle comes from lseek(SEEK_END), under the inode lock: holding it would stop
         // every writer of the file.
         if handle.is_some() {
-            return self.answers.answer(request, getting, attributes(reply));
+            let reply = attributes(reply);
+            return self.answers.answer_outlasting(request, Part::Whole, getting, reply);
         }
         let holds = self.holds.clone();
-        let getting = async move { holds.getattr(thread, node, getting.await?).await };
-        self.answers.answer(request, Box::pin(getting), attributes(reply));
+        let getting = self.answers.outlasting(request, Part::Attributes, getting);
+        let getting = async move { holds.getattr(caller.thread, node, getting.await?).await };
+        self.answers.answer_waiting(request, Box::pin(getting), attributes(reply));
     }
 
     fn setattr(
@@ -139,7 +144,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let handle = handle.map(|handle| HandleId(handle.0));
         let setting = self.fs.setattr(NodeId(node.0), handle, size);
-        self.answers.answer(request, setting, attributes(reply));
+        self.answers.answer(request, Part::Last, setting, attributes(reply));
     }
 
     fn mknod(
@@ -157,6 +162,7 @@ impl fuser::Filesystem for Adapter {
         }
         self.answers.answer(
             request,
+            Part::Last,
             self.fs.mknod(NodeId(parent.0), name.as_bytes()),
             found(reply),
         );
@@ -173,6 +179,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         self.answers.answer(
             request,
+            Part::Last,
             self.fs.mkdir(NodeId(parent.0), name.as_bytes()),
             found(reply),
         );
@@ -181,6 +188,7 @@ impl fuser::Filesystem for Adapter {
     fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.answers.answer(
             request,
+            Part::Last,
             self.fs.unlink(NodeId(parent.0), name.as_bytes()),
             empty(reply),
         );
@@ -189,6 +197,7 @@ impl fuser::Filesystem for Adapter {
     fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.answers.answer(
             request,
+            Part::Last,
             self.fs.rmdir(NodeId(parent.0), name.as_bytes()),
             empty(reply),
         );
@@ -217,7 +226,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let from = (NodeId(parent.0), name.as_bytes());
         let to = (NodeId(newparent.0), newname.as_bytes());
-        self.answers.answer(request, self.fs.rename(from, to), empty(reply));
+        self.answers.answer(request, Part::Last, self.fs.rename(from, to), empty(reply));
     }
 
     fn link(
@@ -233,9 +242,10 @@ impl fuser::Filesystem for Adapter {
 
     fn open(&self, request: &Request, node: INodeNo, raw: OpenFlags, reply: ReplyOpen) {
         let caller = caller(request);
-        let opening = self.fs.open(NodeId(node.0), flags(raw.0), caller);
+        let fs = self.fs.clone();
+        let opening = move || fs.open(NodeId(node.0), flags(raw.0), caller);
         let opener = self.opener.clone();
-        self.answers.answer(request, opening, move |answer| match answer {
+        self.answers.answer_outlasting(request, Part::Last, opening, move |answer| match answer {
             Ok(opened) => opener.reply(opened, caller, reply),
             Err(error) => reply.error(errno(&error)),
         });
@@ -254,7 +264,7 @@ impl fuser::Filesystem for Adapter {
         let parent = NodeId(parent.0);
         let creating = self.fs.create(parent, name.as_bytes(), flags(raw), caller(request));
         let opener = self.opener.clone();
-        self.answers.answer(request, creating, move |answer| match answer {
+        self.answers.answer(request, Part::Last, creating, move |answer| match answer {
             Ok((found, handle)) => {
                 let flags = opener::direct(opener.closes(handle));
                 let handle = FileHandle(handle.0);
@@ -287,11 +297,12 @@ impl fuser::Filesystem for Adapter {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(errno(&error)),
         };
-        let reading = self.fs.read(read);
         if !self.fs.waits_at_head(read.handle) {
-            return self.answers.answer(request, reading, answer);
+            let fs = self.fs.clone();
+            let reading = move || fs.read(read);
+            return self.answers.answer_outlasting(request, Part::Whole, reading, answer);
         }
-        let (holds, thread) = (self.holds.clone(), request.pid());
+        let (holds, thread, reading) = (self.holds.clone(), request.pid(), self.fs.read(read));
         let reading = async move { holds.read(thread, reading).await };
         self.answers.answer_held(Box::pin(reading), answer);
     }
@@ -310,7 +321,7 @@ impl fuser::Filesystem for Adapter {
     ) {
         let handle = HandleId(handle.0);
         let writing = self.fs.write(WriteAt { handle, offset, content, flags: flags(raw.0) });
-        self.answers.answer(request, writing, move |answer| match answer {
+        self.answers.answer(request, Part::Whole, writing, move |answer| match answer {
             Ok(written) => reply.written(u32::try_from(written).expect("at most a request")),
             Err(error) => reply.error(errno(&error)),
         });
@@ -324,7 +335,7 @@ impl fuser::Filesystem for Adapter {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        self.answers.answer(request, self.fs.flush(HandleId(handle.0)), empty(reply));
+        self.answers.answer(request, Part::Whole, self.fs.flush(HandleId(handle.0)), empty(reply));
     }
 
     fn release(
@@ -354,13 +365,15 @@ impl fuser::Filesystem for Adapter {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.answers.answer(request, self.fs.fsync(HandleId(handle.0)), empty(reply));
+        self.answers.answer(request, Part::Whole, self.fs.fsync(HandleId(handle.0)), empty(reply));
     }
 
     fn opendir(&self, request: &Request, node: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.answers.answer(request, self.fs.opendir(NodeId(node.0)), move |answer| match answer {
-            Ok(handle) => reply.opened(FileHandle(handle.0), FopenFlags::empty()),
-            Err(error) => reply.error(errno(&error)),
+        self.answers.answer(request, Part::Last, self.fs.opendir(NodeId(node.0)), move |answer| {
+            match answer {
+                Ok(handle) => reply.opened(FileHandle(handle.0), FopenFlags::empty()),
+                Err(error) => reply.error(errno(&error)),
+            }
         });
     }
 
@@ -439,11 +452,16 @@ impl fuser::Filesystem for Adapter {
         reply: ReplyXattr,
     ) {
         let getting = self.fs.getxattr(NodeId(node.0), name.as_bytes());
-        self.answers.answer(request, getting, valued(size, reply));
+        self.answers.answer(request, Part::Last, getting, valued(size, reply));
     }
 
     fn listxattr(&self, request: &Request, node: INodeNo, size: u32, reply: ReplyXattr) {
-        self.answers.answer(request, self.fs.listxattr(NodeId(node.0)), valued(size, reply));
+        self.answers.answer(
+            request,
+            Part::Last,
+            self.fs.listxattr(NodeId(node.0)),
+            valued(size, reply),
+        );
     }
 
     fn removexattr(&self, _request: &Request, _node: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -487,16 +505,18 @@ impl fuser::Filesystem for Adapter {
         let (fs, polls, runtime) =
             (self.fs.clone(), self.polls.clone(), self.answers.runtime().clone());
         let notifies = poll_flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
-        self.answers.answer(request, self.fs.is_readable(handle), move |answer| match answer {
-            Ok(true) => reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | writable()),
-            Ok(false) => {
-                if notifies {
-                    let growing = fs.readable(handle);
-                    polls.wait(handle, || runtime.spawn(polls::notify(growing, notifier)));
+        self.answers.answer(request, Part::Whole, self.fs.is_readable(handle), move |answer| {
+            match answer {
+                Ok(true) => reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | writable()),
+                Ok(false) => {
+                    if notifies {
+                        let growing = fs.readable(handle);
+                        polls.wait(handle, || runtime.spawn(polls::notify(growing, notifier)));
+                    }
+                    reply.poll(writable());
                 }
-                reply.poll(writable());
+                Err(error) => reply.error(errno(&error)),
             }
-            Err(error) => reply.error(errno(&error)),
         });
     }
 
@@ -529,7 +549,7 @@ impl fuser::Filesystem for Adapter {
             _ => return reply.error(Errno::EINVAL),
         };
         let seeking = self.fs.seek(NodeId(node.0), offset, seek);
-        self.answers.answer(request, seeking, move |answer| match answer {
+        self.answers.answer(request, Part::Whole, seeking, move |answer| match answer {
             Ok(found) => reply.offset(i64::try_from(found).expect("an offset of a journal")),
             Err(error) => reply.error(errno(&error)),
         });

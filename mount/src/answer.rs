@@ -1,36 +1,107 @@
 //! Answering at once where nothing has to be waited for, and later from a task where it has.
 
+use crate::calls::{Calls, End, Part};
+use crate::hold::Holds;
 use crate::watch::{Until, Watches};
-use fs::{Error, Wait};
+use fs::{Error, Filesystem, Wait};
 use fuser::Request;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// How long an operation waits before its caller is watched. Most are over by then.
 const WATCHED_AFTER: Duration = Duration::from_millis(100);
 
 /// Where the operations of a mount run when they wait.
-#[derive(Debug)]
 pub struct Answers {
     runtime: Handle,
     watches: Arc<Watches>,
+    fs: Arc<Filesystem>,
+    holds: Arc<Holds>,
+    calls: Arc<Calls>,
 }
 
 impl Answers {
-    pub fn new(runtime: Handle, watches: Arc<Watches>) -> Self {
-        Answers { runtime, watches }
+    pub fn new(
+        runtime: Handle,
+        watches: Arc<Watches>,
+        fs: Arc<Filesystem>,
+        holds: Arc<Holds>,
+    ) -> Self {
+        Answers { runtime, watches, fs, holds, calls: Arc::default() }
     }
 
     pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
+    /// Answers a request that is a part of a system call, which waits no longer in all than one
+    /// may.
+    pub fn answer<T: Send + 'static>(
+        &self,
+        request: &Request,
+        part: Part,
+        wait: Wait<T>,
+        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) {
+        self.answer_waiting(request, self.timed(request, part, wait), reply);
+    }
+
+    /// The same for what a follower may ask for: it waits for a broker that is away.
+    pub fn answer_outlasting<T: Send + 'static>(
+        &self,
+        request: &Request,
+        part: Part,
+        ask: impl Fn() -> Wait<T> + Send + Sync + 'static,
+        reply: impl FnOnce(Result<T, Error>) + Send + 'static,
+    ) {
+        self.answer_waiting(request, self.outlasting(request, part, ask), reply);
+    }
+
+    /// As the operation of [`answer`](Self::answer).
+    fn timed<T: Send + 'static>(&self, request: &Request, part: Part, wait: Wait<T>) -> Wait<T> {
+        let (thread, calls) = (request.pid(), self.calls.clone());
+        let began = Instant::now();
+        let before = calls.spent(thread, part, began);
+        let wait = self.fs.within(before, wait);
+        Box::pin(async move {
+            let answer = wait.await;
+            let now = Instant::now();
+            let spent = now - began;
+            if spent >= WATCHED_AFTER || !before.is_zero() {
+                let end = match &answer {
+                    Ok(_) => End::Done,
+                    Err(_) => End::Failed { is_again: !before.is_zero() },
+                };
+                calls.answered(thread, part, now, before + spent, end);
+            }
+            answer
+        })
+    }
+
+    /// As the operation of [`answer_outlasting`](Self::answer_outlasting).
+    pub fn outlasting<T: Send + 'static>(
+        &self,
+        request: &Request,
+        part: Part,
+        ask: impl Fn() -> Wait<T> + Send + Sync + 'static,
+    ) -> Wait<T> {
+        let (thread, holds) = (request.pid(), self.holds.clone());
+        let first = self.timed(request, part, ask());
+        Box::pin(async move {
+            match first.await {
+                Err(error) if error.passes() => holds.outlast(thread, error, ask).await,
+                answer => answer,
+            }
+        })
+    }
+
     /// Polls the operation once on this thread; only one that waits becomes a task, which ends with
     /// its caller. A reply that is dropped unsent, as by a panic, answers `EIO` by itself.
-    pub fn answer<T: Send + 'static>(
+    pub fn answer_waiting<T: Send + 'static>(
         &self,
         request: &Request,
         wait: Wait<T>,

@@ -22,6 +22,9 @@ const HOLD_MAX: Duration = Duration::from_secs(30);
 /// The same for `tail --pid`, which looks for the other process between its passes.
 const HOLD_WITH_PID: Duration = Duration::from_secs(1);
 
+/// The pause before a follower's request is made again that was not answered in time.
+const OUTLASTING_PACE: Duration = Duration::from_millis(100);
+
 /// How long a read is held whose caller can't be watched for signals.
 const UNWATCHED_MAX: Duration = Duration::from_secs(1);
 
@@ -83,9 +86,41 @@ impl Holds {
             return Ok(attr);
         }
         self.wait(thread, &follower, &set).await;
-        let fresh = self.fs.getattr(node, Caller::default()).await?;
+        let ask = || self.fs.getattr(node, Caller::default());
+        let fresh = match self.fs.within(Duration::ZERO, ask()).await {
+            Err(error) if error.passes() => self.outlast(thread, error, ask).await?,
+            fresh => fresh?,
+        };
         self.askers().tell(thread, fresh.inode, fresh.size);
         Ok(fresh)
+    }
+
+    /// What was answered with `error`, since the broker is away: a follower is answered when it is
+    /// back, since it would end by the error (GNU tail does, and begins anew with `-F`). It waits
+    /// until it is killed or the mount goes; whoever is none is told at once.
+    pub async fn outlast<T: 'static>(
+        &self,
+        thread: u32,
+        mut error: Error,
+        ask: impl Fn() -> Wait<T>,
+    ) -> Result<T, Error> {
+        let again = async {
+            while error.passes() && thread != 0 && self.follower(thread).await.is_some() {
+                tokio::time::sleep(OUTLASTING_PACE).await;
+                match self.fs.within(Duration::ZERO, ask()).await {
+                    Ok(answer) => return Some(answer),
+                    Err(failed) => error = failed,
+                }
+            }
+            None
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = again => answer,
+            () = closed(self.closing.clone()) => return Err(Error::Unmounted),
+            () = passed(self.limit) => None,
+        };
+        answer.ok_or(error)
     }
 
     async fn follower(&self, thread: u32) -> Option<Follower> {
@@ -104,7 +139,8 @@ impl Holds {
     async fn at_heads(&self, follower: &Follower) -> Option<Vec<Followed>> {
         let mut set = Vec::with_capacity(follower.set.len());
         for file in &follower.set {
-            let followed = self.fs.followed(file.ino).await.ok().flatten()?;
+            let asking = self.fs.within(Duration::ZERO, self.fs.followed(file.ino));
+            let followed = asking.await.ok().flatten()?;
             if followed.head() != file.position {
                 return None;
             }

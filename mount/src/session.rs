@@ -91,8 +91,9 @@ pub fn serve(
         background.push(runtime.spawn(watching));
     }
     background.push(runtime.spawn(revoke::take_back(fs.clone(), helper)));
-    let answers = Answers::new(runtime.clone(), watches);
-    let adapter = Adapter::new(fs.clone(), answers, Arc::new(holds), settings.stack_depth);
+    let holds = Arc::new(holds);
+    let answers = Answers::new(runtime.clone(), watches, fs.clone(), holds.clone());
+    let adapter = Adapter::new(fs.clone(), answers, holds, settings.stack_depth);
     let session = Session::from_fd(adapter, device, acl, config).map_err(Error::Handshake)?;
     fs.attach(Arc::new(Pages::new(session.notifier(), runtime)));
 

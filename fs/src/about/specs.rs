@@ -173,7 +173,8 @@ impl Filesystem {
     /// though its answer was lost.
     async fn already(&self, change: &Change) -> Result<Option<i64>, Error> {
         let Change::Upsert { spec, .. } = change else { return Ok(None) };
-        let found = match self.journals.spec(&spec.name).await {
+        let ask = || self.journals.spec(&spec.name);
+        let found = match patiently(self.options.write_timeout, ask).await {
             Err(client::Error::NotFound(_)) => return Ok(None),
             found => found?,
         };

@@ -97,7 +97,7 @@ async fn use_files(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal, most:
 fn check(actor: &Actor, journal: &Journal, error: &Error) {
     actor.note(format_args!("file {journal}: {error}"));
     match error.errno() {
-        Errno::TIMEDOUT | Errno::HOSTDOWN | Errno::NOSPC | Errno::IO => {}
+        Errno::TIMEDOUT | Errno::NOSPC | Errno::IO => {}
         _ if error.to_string().ends_with("the disk stopped") => {}
         errno => {
             let name = &actor.name;

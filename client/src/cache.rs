@@ -28,8 +28,8 @@ mod totals;
 
 pub use refused::Refused;
 
-use crate::Error;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
+use crate::{Away, Error};
 use bytes::Bytes;
 use fetches::Fetches;
 use index::blocking::off_thread;
@@ -208,6 +208,10 @@ impl Journals for Cached {
 
     fn space(&self) -> Space {
         self.shared.inner.space()
+    }
+
+    fn away(&self) -> Option<Away> {
+        self.shared.inner.away()
     }
 
     fn state(&self) -> Vec<(&'static str, u64)> {

@@ -1,6 +1,7 @@
 //! How a broker is reached: its URL, who asks, and whom TLS trusts.
 
-use crate::dial::{Dial, Dialer};
+use crate::dial::{Dial, Dialer, Network};
+use crate::line::{Line, Watching};
 use crate::remote::cause;
 use crate::token::{Capability, Keys};
 use crate::{Error, limits};
@@ -119,16 +120,13 @@ impl Connect {
 
     /// A connection that is made with the first request, and again after it broke. Needs a tokio
     /// runtime around it. Fails on files that can't be read or hold no certificate.
-    pub(crate) fn open(&self) -> Result<Wire, Error> {
+    /// What comes over it is told to `line`.
+    pub(crate) fn open(&self, line: &Line) -> Result<Wire, Error> {
         // A socket of another name is reached by its path alone.
         let url = socket_path(&self.url).map_or(self.url.clone(), |path| format!("unix:{path}"));
         let endpoint = Endpoint::from_shared(url)
             .map_err(|error| invalid_url(&self.url, &cause(&error)))?
             .connect_timeout(limits::CONNECT_MAX)
-            .tcp_nodelay(true)
-            .tcp_keepalive(Some(limits::KEEP_ALIVE))
-            .tcp_keepalive_interval(Some(limits::KEEP_ALIVE / 3))
-            .tcp_keepalive_retries(Some(3))
             .initial_stream_window_size(limits::STREAM_WINDOW)
             .initial_connection_window_size(limits::CONNECTION_WINDOW);
         let endpoint = if self.url.starts_with("https:") {
@@ -137,10 +135,13 @@ impl Connect {
         } else {
             endpoint
         };
-        let channel = match &self.dial {
-            Some(dial) => endpoint.connect_with_connector_lazy(Dialer(dial.clone())),
-            None => endpoint.connect_lazy(),
+        let dial = match (&self.dial, socket_path(&self.url)) {
+            (Some(dial), _) => dial.clone(),
+            (None, Some(path)) => Arc::new(Network::Unix(path.into())),
+            (None, None) => Arc::new(Network::tcp(endpoint.uri().clone())),
         };
+        let watching = Watching::new(dial, line.clone());
+        let channel = endpoint.connect_with_connector_lazy(Dialer(watching));
         Ok(InterceptedService::new(channel, self.credentials.clone()))
     }
 
@@ -217,14 +218,19 @@ mod tests {
     #[tokio::test]
     async fn files_that_cannot_be_used_are_named() {
         let https = || Connect::new("https://broker:443").expect("a valid URL");
-        let text = https().with_ca_file("/no/such/file").open().expect_err("no file").to_string();
+        let text = https()
+            .with_ca_file("/no/such/file")
+            .open(&Line::new())
+            .expect_err("no file")
+            .to_string();
         assert!(text.contains("can't read /no/such/file: "), "{text}");
         let text = https().with_identity_files("/no/cert", "/no/key");
-        let text = text.with_ca_file("/dev/null").open().expect_err("no file").to_string();
+        let text =
+            text.with_ca_file("/dev/null").open(&Line::new()).expect_err("no file").to_string();
         assert!(text.contains("/no/cert"), "{text}");
         // Case: no TLS, no files
         let http = Connect::new("http://broker:80").expect("a valid URL");
-        assert!(http.with_ca_file("/no/such/file").open().is_ok());
+        assert!(http.with_ca_file("/no/such/file").open(&Line::new()).is_ok());
     }
 
     #[test]

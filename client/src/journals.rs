@@ -1,6 +1,6 @@
 //! The trait through which files are made of journals: all that `fs` knows of a broker.
 
-use crate::{Error, Staged};
+use crate::{Away, Error, Staged};
 use bytes::Bytes;
 use index::disk::DiskFile;
 use protocol::request::Change;
@@ -104,6 +104,12 @@ pub trait Journals: Send + Sync + 'static {
 
     /// Room on the file system that takes new bytes, without asking the network.
     fn space(&self) -> Space;
+
+    /// Since when nobody answers who should, and why; `None` where somebody does, as far as was
+    /// asked.
+    fn away(&self) -> Option<Away> {
+        None
+    }
 
     /// What is worth telling of it in `.courant/status`: names, and numbers or bytes.
     fn state(&self) -> Vec<(&'static str, u64)> {

@@ -21,6 +21,7 @@ mod error;
 mod fragments;
 mod journals;
 pub mod limits;
+mod line;
 mod names;
 mod reader;
 mod remote;
@@ -48,6 +49,7 @@ pub use journals::{
     Append, Appended, Durability, Journals, Loan, Read, Space, Stat, WRITE_TIMEOUT_MAX, Wait,
     Writer,
 };
+pub use line::Away;
 pub use reader::{Piece, Reader};
 pub use remote::{
     Deleted, HeldMoment, Holding, NO_JOURNAL, Remote, ResetHead, Snapshots, Template,

@@ -14,6 +14,16 @@ pub const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// cut clients off that ping more often than every five minutes.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// How long nothing may come over a connection until the broker is asked whether it is there. It is
+/// the interval of a keepalive that a program makes, and finds out what those of the kernel and of
+/// HTTP/2 do not: a process that stands still, and a proxy that has lost its broker.
+pub const PULSE_AFTER: Duration = Duration::from_secs(5);
+
+/// How long such a request may be without an answer, or anything else that comes, until its
+/// connection is cut. With [`PULSE_AFTER`], what waits on a broker that is gone waits for 10 s at
+/// most, and less than a write does by default.
+pub const PULSE_MAX: Duration = CONNECT_MAX;
+
 /// Content of one message of an append: large enough to cost little, well below the 4 MiB that a
 /// Gazette broker takes.
 pub const PIECE_LEN: usize = 256 << 10;
@@ -53,8 +63,12 @@ pub const EACH_LEN: usize = GROUP_LEN;
 /// Bytes of all of them: half of what a broker reads ahead of its answers.
 pub const EACHES_LEN: usize = 4 << 20;
 
-/// How long the stream is not asked for after a broker did not answer to that: something on the
-/// way may take a stream for a request that is not over.
+/// How long a stream of appends may take to begin. A broker that is there begins it at once, and
+/// one that is gone is found out within [`PULSE_AFTER`] and [`PULSE_MAX`]; this is for something on
+/// the way that takes a stream for a request that is not over.
+pub const EACH_BEGIN_MAX: Duration = PULSE_MAX;
+
+/// How long the stream is not asked for after it did not begin.
 pub const EACH_REST: Duration = Duration::from_secs(60);
 
 /// Appends under way at once on a broker that has no sessions: few of its journals wait for each

@@ -15,6 +15,7 @@ mod incoming;
 mod operator;
 mod outcome;
 mod pieces;
+mod pulse;
 mod snapshots;
 mod streams;
 mod templates;
@@ -36,7 +37,7 @@ pub(crate) use words::{About, broken, durability};
 use crate::fragments::Fragments;
 use crate::journals::{Append, Appended, Journals, Loan, Read, Space, Stat, Wait};
 use crate::limits::BLOCKED_READS_MAX;
-use crate::{Connect, Error};
+use crate::{Away, Connect, Error};
 use bytes::Bytes;
 use index::disk::Disk;
 use pieces::Parts;
@@ -54,6 +55,7 @@ pub struct Remote {
     watch: watch::Watch,
     /// Waiters on a Gazette broker.
     blocked: Semaphore,
+    _pulse: pulse::Pulse,
     /// Whose room `space` tells.
     disk: Option<Arc<dyn Disk>>,
 }
@@ -72,6 +74,7 @@ impl Remote {
         Ok(Remote {
             watch: watch::Watch::new(door.clone()),
             each: each::Each::new(door.clone()),
+            _pulse: pulse::Pulse::start(door.clone()),
             door,
             streams: streams::Streams::new(Arc::new(Fragments::new(None))),
             blocked: Semaphore::new(BLOCKED_READS_MAX),
@@ -93,6 +96,11 @@ impl Remote {
     /// The URL that it was made with.
     pub fn url(&self) -> &str {
         self.door.url()
+    }
+
+    /// Since when the broker is away, as far as it was asked for anything; `None` while it is not.
+    pub fn presence(&self) -> tokio::sync::watch::Receiver<Option<Away>> {
+        self.door.line().away()
     }
 
     /// Whether a broker is there. Says once what each request would say.
@@ -204,6 +212,10 @@ impl Journals for Remote {
                 false => self.grown_gazette(journal, life, beyond).await,
             }
         })
+    }
+
+    fn away(&self) -> Option<Away> {
+        self.door.line().away().borrow().clone()
     }
 
     fn census(&self) -> tokio::sync::watch::Receiver<u64> {

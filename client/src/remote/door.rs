@@ -4,9 +4,11 @@ use super::fault;
 use crate::Error;
 use crate::connect::{Connect, Wire};
 use crate::limits;
+use crate::line::Line;
 use protocol::wire::courant::courant_client::CourantClient;
 use protocol::wire::courant::{HeadsRequest, HeadsResponse};
 use protocol::wire::gazette::journal_client::JournalClient;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -19,7 +21,8 @@ pub const NO_JOURNAL: &str = "//";
 pub(crate) struct Door {
     url: String,
     wire: Wire,
-    kind: OnceCell<Kind>,
+    line: Line,
+    learned: Mutex<Learned>,
 }
 
 /// What a broker speaks.
@@ -32,15 +35,32 @@ enum Kind {
     },
 }
 
+/// What is known of the broker at the other end. It is learned anew with each connection: behind
+/// the next one may be a newer broker, an older one, or one of the other kind.
+#[derive(Default)]
+struct Learned {
+    /// The number of the connection.
+    number: u64,
+    kind: Arc<OnceCell<Kind>>,
+    /// What it was last, for who may not wait.
+    last: Option<Kind>,
+}
+
 impl Door {
     /// Needs a tokio runtime around it. Asks nobody yet.
     pub fn new(connect: &Connect) -> Result<Self, Error> {
-        let (url, wire) = (connect.url().to_owned(), connect.open()?);
-        Ok(Door { url, wire, kind: OnceCell::new() })
+        let line = Line::new();
+        let (url, wire) = (connect.url().to_owned(), connect.open(&line)?);
+        Ok(Door { url, wire, line, learned: Mutex::default() })
     }
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// What its connections tell.
+    pub fn line(&self) -> &Line {
+        &self.line
     }
 
     /// Courant's own requests.
@@ -53,30 +73,58 @@ impl Door {
         JournalClient::new(self.wire.clone()).max_decoding_message_size(limits::MESSAGE_MAX)
     }
 
-    /// Whether the broker is one of ours. Asked once, with the first request.
+    /// Whether the broker is one of ours. Asked once of each connection, with its first request.
     pub async fn is_courant(&self) -> Result<bool, Error> {
-        let kind = self.kind.get_or_try_init(|| self.probe()).await?;
-        Ok(*kind != Kind::Gazette)
+        let kind = self.of_connection(self.line.number());
+        let known = *kind.get_or_try_init(|| self.probe()).await?;
+        self.learn(known);
+        Ok(known != Kind::Gazette)
     }
 
     /// Whether the broker is known to be one of Gazette.
     pub fn is_gazette(&self) -> bool {
-        self.kind.get() == Some(&Kind::Gazette)
+        self.learned().last == Some(Kind::Gazette)
     }
 
     /// Whether the broker is known to take appends over one stream.
     pub fn appends_each(&self) -> bool {
-        self.kind.get() == Some(&Kind::Courant { appends_each: true })
+        self.learned().last == Some(Kind::Courant { appends_each: true })
+    }
+
+    fn learned(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().expect("no holder panics")
+    }
+
+    /// What is learned over a connection; who asks at once waits for one answer.
+    fn of_connection(&self, number: u64) -> Arc<OnceCell<Kind>> {
+        let mut learned = self.learned();
+        if learned.number != number {
+            *learned = Learned { number, kind: Arc::default(), last: learned.last };
+        }
+        learned.kind.clone()
+    }
+
+    /// Notes an answer. The one that made a connection is its first.
+    fn learn(&self, kind: Kind) {
+        let of_connection = self.of_connection(self.line.number());
+        // What was learned over it meanwhile is as good.
+        let _first_stands = of_connection.set(kind);
+        self.learned().last = Some(kind);
     }
 
     async fn probe(&self) -> Result<Kind, Error> {
-        let nothing = HeadsRequest { prefix: NO_JOURNAL.to_owned(), ..Default::default() };
-        let asked = timeout(limits::ANSWER_MAX, self.courant().heads(nothing)).await;
+        let asked = timeout(limits::ANSWER_MAX, self.say_anything()).await;
         match asked.map_err(|_elapsed| self.silent())? {
             Ok(heads) => Ok(Kind::Courant { appends_each: heads.get_ref().appends_each }),
             Err(status) if status.code() == Code::Unimplemented => Ok(Kind::Gazette),
             Err(status) => Err(self.fault(status)),
         }
+    }
+
+    /// Makes the request that every broker answers at once, be it with an error.
+    pub async fn say_anything(&self) -> Result<tonic::Response<HeadsResponse>, tonic::Status> {
+        let nothing = HeadsRequest { prefix: NO_JOURNAL.to_owned(), ..Default::default() };
+        self.courant().heads(nothing).await
     }
 
     /// Heads that are answered at once.

@@ -9,9 +9,9 @@ mod desk;
 
 use super::door::Door;
 use super::pieces::courant_whole;
-use crate::limits::{ANSWER_MAX, EACH_LEN, EACH_REST};
+use crate::limits::{EACH_BEGIN_MAX, EACH_LEN, EACH_REST};
 use crate::{Append, Error};
-use desk::{Desk, Outcome};
+use desk::{Desk, Outcome, Rest};
 use futures::Stream;
 use protocol::wire::courant::{AppendEachRequest, AppendResponse};
 use std::pin::Pin;
@@ -55,7 +55,8 @@ impl Each {
             return None;
         }
         let mut desk = self.shared.desk();
-        if !desk.has_room_for(append.content.len(), Instant::now) {
+        let number = self.shared.door.line().number();
+        if !desk.may_stream(number, Instant::now) || !desk.has_room_for(append.content.len()) {
             return None;
         }
         let (number, outcome) = desk.push(courant_whole(append, append.content.clone()));
@@ -115,19 +116,19 @@ async fn serve(shared: &Arc<Shared>, stream: u64) -> Outcome {
     let door = &shared.door;
     let mut client = door.courant();
     let outgoing = Outgoing { shared: shared.clone(), stream };
-    let mut answers = match timeout(ANSWER_MAX, client.append_each(outgoing)).await {
+    let mut answers = match timeout(EACH_BEGIN_MAX, client.append_each(outgoing)).await {
         Ok(Ok(answers)) => answers.into_inner(),
         Ok(Err(status)) if status.code() == Code::Unimplemented => {
             tracing::debug!(
                 url = door.url(),
                 "appends are calls: the broker has no stream of them"
             );
-            shared.desk().rest(None);
+            shared.desk().rest(Rest::With(door.line().number()));
             return Outcome::NoStream;
         }
         Ok(Err(status)) => return Outcome::Failed(door.fault(status)),
         Err(_elapsed) => {
-            shared.desk().rest(Some(Instant::now() + EACH_REST));
+            shared.desk().rest(Rest::Until(Instant::now() + EACH_REST));
             return Outcome::NoStream;
         }
     };

@@ -51,23 +51,28 @@ struct Waiting {
 }
 
 /// Whether a stream may be asked for.
-#[derive(Debug, Default)]
-enum Rest {
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
     #[default]
     None,
     Until(Instant),
-    ForGood,
+    /// Not over the connection of this number: behind the next one may be a newer broker.
+    With(u64),
 }
 
 impl Desk {
-    /// Whether an append of so many bytes may go over a stream.
-    pub fn has_room_for(&self, len: usize, now: fn() -> Instant) -> bool {
-        let may_stream = match self.rest {
+    /// Whether appends may go over a stream of the connection of this number.
+    pub fn may_stream(&self, connection: u64, now: fn() -> Instant) -> bool {
+        match self.rest {
             Rest::None => true,
             Rest::Until(until) => until <= now(),
-            Rest::ForGood => false,
-        };
-        may_stream && self.waiting.len() < EACH_MAX && self.held + len <= EACHES_LEN
+            Rest::With(number) => number != connection,
+        }
+    }
+
+    /// Whether one of so many bytes may be under way with those that are.
+    pub fn has_room_for(&self, len: usize) -> bool {
+        self.waiting.len() < EACH_MAX && self.held + len <= EACHES_LEN
     }
 
     /// Takes an append: its number, and where its outcome comes.
@@ -91,9 +96,9 @@ impl Desk {
         self.task = Some(task);
     }
 
-    /// Asks for no stream until then, or for none any more.
-    pub fn rest(&mut self, until: Option<Instant>) {
-        self.rest = until.map_or(Rest::ForGood, Rest::Until);
+    /// Asks for no stream for so long.
+    pub fn rest(&mut self, rest: Rest) {
+        self.rest = rest;
     }
 
     /// Waits for something to send on a stream; `None` where that one has ended.

@@ -11,6 +11,7 @@ mod mounting;
 mod notify;
 mod places;
 mod port;
+mod presence;
 mod repair;
 mod serve;
 mod serving;

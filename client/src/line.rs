@@ -21,7 +21,7 @@ use tokio::time::Instant;
 /// Since when a broker has been away, and what tells so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Away {
-    since: Instant,
+    pub since: Instant,
     pub why: String,
 }
 

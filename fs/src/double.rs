@@ -4,7 +4,7 @@ mod kept;
 
 use bytes::Bytes;
 use client::{
-    Append, Appended, Durability, Error, Journals, Loan, Read, Space, Stat, Wait, Writer,
+    Append, Appended, Away, Durability, Error, Journals, Loan, Read, Space, Stat, Wait, Writer,
 };
 use futures::TryStreamExt;
 use kept::{Kept, spec_of};
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Journals without a broker. Everything is decided under one lock, so that its order is plain.
 pub struct Double {
@@ -31,6 +32,8 @@ pub struct Double {
     pins: Arc<AtomicUsize>,
     /// Errors that the next requests get, oldest first; appends get them after they were applied.
     failures: Mutex<Vec<Error>>,
+    /// And since when.
+    absence: Mutex<(Absence, Option<Instant>)>,
     /// How long each append waits for its journal's rate.
     rate_wait: Mutex<Duration>,
     knows_writers: bool,
@@ -38,6 +41,20 @@ pub struct Double {
     lists: AtomicUsize,
     stats: AtomicUsize,
     foreseen: AtomicUsize,
+}
+
+/// Why nobody answers.
+const AWAY: &str = "the double is away";
+
+/// How a broker is away.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    #[default]
+    None,
+    /// Each request fails at once.
+    Refuses,
+    /// No request is ever answered.
+    Silent,
 }
 
 #[derive(Default)]
@@ -65,6 +82,7 @@ impl Double {
             revoked: watch::Sender::default(),
             pins: Arc::default(),
             failures: Mutex::default(),
+            absence: Mutex::default(),
             rate_wait: Mutex::default(),
             knows_writers: true,
             is_far: false,
@@ -92,6 +110,21 @@ impl Double {
     /// What was still to fail succeeds.
     pub fn fail_no_more(&self) {
         self.failures.lock().expect("no holder panics").clear();
+    }
+
+    /// From here on it is away, or is back. What it has not answered by then it never does.
+    pub fn be_away(&self, absence: Absence) {
+        let since = (absence != Absence::None).then(Instant::now);
+        *self.absence.lock().expect("no holder panics") = (absence, since);
+    }
+
+    async fn here(&self) -> Result<(), Error> {
+        let (absence, _) = *self.absence.lock().expect("no holder panics");
+        match absence {
+            Absence::None => Ok(()),
+            Absence::Refuses => Err(Error::Unreachable(AWAY.to_owned())),
+            Absence::Silent => std::future::pending().await,
+        }
     }
 
     /// From here on each append waits so long for the rate of its journal.
@@ -244,6 +277,7 @@ impl Double {
     /// The answer to many at once, told at another time than it is asked for.
     fn stats_later<'a>(&'a self, journals: &'a [Journal]) -> Wait<'a, Vec<Stat>> {
         Box::pin(async move {
+            self.here().await?;
             self.stats.fetch_add(1, Ordering::Relaxed);
             let stats = {
                 let table = self.table();
@@ -299,6 +333,7 @@ impl Table {
 impl Journals for Double {
     fn list<'a>(&'a self, prefix: &'a str) -> Wait<'a, Vec<Stat>> {
         Box::pin(async move {
+            self.here().await?;
             self.failure()?;
             self.lists.fetch_add(1, Ordering::Relaxed);
             let table = self.table();
@@ -309,7 +344,10 @@ impl Journals for Double {
 
     fn stat<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
         self.stats.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async move { Ok(self.table().of(journal)?.stat(journal)) })
+        Box::pin(async move {
+            self.here().await?;
+            Ok(self.table().of(journal)?.stat(journal))
+        })
     }
 
     fn stats<'a>(&'a self, journals: &'a [Journal]) -> Option<Wait<'a, Vec<Stat>>> {
@@ -318,6 +356,7 @@ impl Journals for Double {
 
     fn append(&self, append: Append) -> Wait<'_, Appended> {
         Box::pin(async move {
+            self.here().await?;
             self.wait_for_rate(&append).await?;
             let appended = self.append_now(&append, &whole_content(&append).await?)?;
             self.failure()?;
@@ -327,6 +366,7 @@ impl Journals for Double {
 
     fn read(&self, read: Read) -> Wait<'_, Bytes> {
         Box::pin(async move {
+            self.here().await?;
             self.failure()?;
             self.read_now(&read)
         })
@@ -334,6 +374,7 @@ impl Journals for Double {
 
     fn grown<'a>(&'a self, journal: &'a Journal, life: Life, beyond: Offset) -> Wait<'a, Stat> {
         Box::pin(async move {
+            self.here().await?;
             let mut head = self.table().of(journal)?.head.subscribe();
             loop {
                 let stat = self.table().of(journal)?.stat(journal);
@@ -352,6 +393,7 @@ impl Journals for Double {
 
     fn sync<'a>(&'a self, journal: &'a Journal, below: Offset) -> Wait<'a, ()> {
         Box::pin(async move {
+            self.here().await?;
             self.failure()?;
             let mut table = self.table();
             let kept = table.of_mut(journal)?;
@@ -366,6 +408,7 @@ impl Journals for Double {
 
     fn create<'a>(&'a self, journal: &'a Journal) -> Wait<'a, Stat> {
         Box::pin(async move {
+            self.here().await?;
             self.failure()?;
             self.may_create(journal)?;
             Ok(self.create_now(journal))
@@ -382,6 +425,7 @@ impl Journals for Double {
 
     fn purge<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ()> {
         Box::pin(async move {
+            self.here().await?;
             let removed = self.table().journals.remove(journal);
             removed.ok_or_else(|| Error::NotFound(journal.clone()))?;
             self.census.send_modify(|census| *census += 1);
@@ -396,6 +440,7 @@ impl Journals for Double {
         max: usize,
     ) -> Wait<'a, Vec<Fragment>> {
         Box::pin(async move {
+            self.here().await?;
             let table = self.table();
             let stored = table.of(journal)?.stored.iter();
             Ok(stored.filter(|fragment| fragment.begin() >= from).take(max).cloned().collect())
@@ -404,6 +449,7 @@ impl Journals for Double {
 
     fn spec<'a>(&'a self, journal: &'a Journal) -> Wait<'a, ListedJournal> {
         Box::pin(async move {
+            self.here().await?;
             let table = self.table();
             let kept = table.of(journal)?;
             Ok(ListedJournal {
@@ -417,6 +463,7 @@ impl Journals for Double {
 
     fn change(&self, change: Change) -> Wait<'_, i64> {
         Box::pin(async move {
+            self.here().await?;
             let journal = change.journal().clone();
             let there = self.table().journals.get(&journal).map(|kept| kept.revision);
             let Change::Upsert { spec, expect } = change else {
@@ -449,6 +496,11 @@ impl Journals for Double {
             life: kept.life,
             pin: Box::new(Pin::new(&self.pins)),
         })
+    }
+
+    fn away(&self) -> Option<Away> {
+        let (_, since) = *self.absence.lock().expect("no holder panics");
+        since.map(|since| Away { since, why: AWAY.to_owned() })
     }
 
     fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {

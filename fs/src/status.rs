@@ -24,6 +24,13 @@ impl Filesystem {
         for (name, value) in lines {
             writeln!(text, "{name} {value}").expect("a string takes every byte");
         }
+        if let Some(away) = self.journals.away() {
+            let lines = [
+                format!("broker-away-seconds {}", away.lasts().as_secs()),
+                format!("broker-away-because {}", away.why),
+            ];
+            lines.iter().for_each(|line| writeln!(text, "{line}").expect("a string takes it"));
+        }
         for (name, value) in self.journals.state() {
             writeln!(text, "{name} {value}").expect("a string takes every byte");
         }

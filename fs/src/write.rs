@@ -11,7 +11,7 @@ use crate::shown::Shown;
 use crate::{Error, Filesystem, Fsync, HandleId, Wait};
 use bytes::Bytes;
 use client::{Append, Appended, Durability, Writer};
-use protocol::Offset;
+use protocol::{Offset, Remedy};
 use rustix::fs::OFlags;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -125,7 +125,13 @@ impl Filesystem {
         let ask = || self.journals.append(append.clone());
         let appended = patiently(self.options.write_timeout, ask).await;
         drop(turn);
-        let appended = appended.map_err(|error| refused_append(error, offset))?;
+        let appended = appended.map_err(|error| {
+            if error.remedy() == Remedy::Later {
+                let journal = shown.journal();
+                tracing::warn!(%error, %journal, "a write was given up: its time is over");
+            }
+            refused_append(error, offset)
+        })?;
         if shown.habit.wrote() && durability == Durability::Memory {
             self.journals.sync_soon();
         }

@@ -71,7 +71,9 @@ impl Answers {
             let answer = wait.await;
             let now = Instant::now();
             let spent = now - began;
-            if spent >= WATCHED_AFTER || !before.is_zero() {
+            // One that goes on is noted though it was answered at once.
+            let goes_on = !before.is_zero() && matches!(part, Part::Lookup(_));
+            if spent >= WATCHED_AFTER || goes_on {
                 let end = match &answer {
                     Ok(_) => End::Done,
                     Err(_) => End::Failed { is_again: !before.is_zero() },

@@ -65,11 +65,16 @@ struct Call {
 }
 
 impl Calls {
-    /// What the call of a request has spent on waiting before it. What was remembered of the
-    /// thread is spent by this: its next call begins anew unless this request waits as well.
+    /// What the call of a request has spent on waiting before it. Nothing is remembered of the
+    /// thread any more then, unless attributes are asked for: the kernel asks for those of each
+    /// directory between look-ups, to check rights.
     pub fn spent(&self, thread: u32, part: Part, now: Instant) -> Duration {
         let mut table = self.table();
-        let Some(call) = table.by_thread.remove(&thread) else { return Duration::ZERO };
+        let call = match part {
+            Part::Attributes => table.by_thread.get(&thread).copied(),
+            Part::Lookup(_) | Part::Last | Part::Whole => table.by_thread.remove(&thread),
+        };
+        let Some(call) = call else { return Duration::ZERO };
         let goes_on = call.is_followed_by(part) && now - call.answered <= GAP_MAX;
         if goes_on { call.spent } else { Duration::ZERO }
     }
@@ -166,7 +171,20 @@ mod tests {
             calls.answered(7, part, now, SECOND, end);
             let spent = calls.spent(7, next, now);
             assert_eq!(spent == SECOND, is_same, "{part:?} {end:?}, then {next:?}");
-            assert_eq!(calls.spent(7, next, now), Duration::ZERO, "it is told once");
+            let is_told_again = is_same && next == Part::Attributes;
+            assert_eq!(calls.spent(7, next, now) == SECOND, is_told_again, "{part:?}, {next:?}");
+        }
+    }
+
+    #[test]
+    fn rights_are_checked_on_the_way() {
+        let (calls, now) = (Calls::default(), Instant::now());
+        // Case: how the look-up ended, what its call has spent when the attributes are asked for
+        let failed = End::Failed { is_again: false };
+        for (end, expected) in [(End::Done, SECOND), (failed, Duration::ZERO)] {
+            calls.answered(7, lookup("a"), now, SECOND, end);
+            assert_eq!(calls.spent(7, Part::Attributes, now), expected);
+            assert_eq!(calls.spent(7, lookup("a"), now), SECOND);
         }
     }
 

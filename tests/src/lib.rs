@@ -9,6 +9,7 @@
 //! * [`running`]: a child process, its output and its end;
 //! * [`shell`]: commands that are run to their end;
 //! * [`daemon`]: the `courant` binary;
+//! * [`detour`]: a way to a broker that can be blocked;
 //! * [`filesystem`]: small file systems, and such that lack something;
 //! * [`mountdir`]: a directory to mount on, free of mounts when it goes;
 //! * [`world`]: `courant up` with its mount, and further mounts of the same broker;
@@ -18,6 +19,7 @@
 //! beside the tests, or `$COURANT_BIN`.
 
 pub mod daemon;
+pub mod detour;
 pub mod filesystem;
 pub mod ground;
 pub mod model;

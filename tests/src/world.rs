@@ -130,10 +130,16 @@ impl Up {
     /// Another mount of this broker, with further options of the command line.
     #[track_caller]
     pub fn second_with(&self, options: &[&str]) -> Second {
+        self.second_by(&self.url(), options)
+    }
+
+    /// The same, which finds the broker at another URL.
+    #[track_caller]
+    pub fn second_by(&self, url: &str, options: &[&str]) -> Second {
         let mut second = Second {
             daemon: None,
             mount: MountDir::new(),
-            broker: self.url(),
+            broker: url.to_owned(),
             cache: ground::folder("cache-"),
             options: options.iter().map(OsString::from).collect(),
         };

@@ -1,6 +1,7 @@
 //! `courant mount`: the journals of a broker elsewhere, or of a store with no broker, as files.
 
 use super::mounting::{MountFlags, Mounted};
+use super::presence;
 use super::serving::Guarantee;
 use super::staging::Place;
 use crate::connection::Connection;
@@ -107,6 +108,7 @@ impl Mount {
         let cache = self.cache.clone().unwrap_or_else(std::env::temp_dir);
         let disk = directory(&cache)?;
         let point = MountPoint::claim(&self.mountpoint)?.showing(self.url());
+        let mut watching = None;
         // What is not there is told before anything is mounted.
         let (journals, source): (Arc<dyn Journals>, String) = match self.bucket.url.clone() {
             Some(url) => {
@@ -122,6 +124,7 @@ impl Mount {
                 remote.probe().await?;
                 remote.check_listing().await?;
                 let source = format!("broker at {}", remote.url());
+                watching = Some(presence::tell(remote.url(), remote.presence()));
                 (Arc::new(remote), source)
             }
         };
@@ -149,7 +152,7 @@ impl Mount {
             signal = signals.next() => tracing::info!(signal, "ending"),
             () = mounted.ended() => tracing::info!("unmounted by somebody: ending"),
         }
-        drop(supervised);
+        drop((supervised, watching));
         let end = async {
             mounted.stop().await;
             put_away(kept).await;

@@ -5,6 +5,7 @@
 
 mod appending;
 mod appendonly;
+mod away;
 mod cached;
 mod control;
 mod dying;

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 const OPEN: &str = "open";
 const OPEN_MEMBERS: [&str; 4] = ["mode", "handles", "pins", "journal"];
 
+/// The line that tells for how many seconds a broker has been away.
+const AWAY: &str = "broker-away-seconds";
+
 /// Every mount of ours that this process sees, as an array of objects. A daemon that does not
 /// answer is given a few seconds.
 pub fn all() -> Result<Value, Error> {
@@ -69,7 +72,7 @@ pub fn readable(mounts: &Value) -> String {
         table.row(vec![
             super::shown(&mount["mount"]),
             super::shown(&mount["source"]),
-            super::shown(&mount["state"]),
+            state(mount),
             number("handles"),
             number("pins"),
             number("followers"),
@@ -77,6 +80,14 @@ pub fn readable(mounts: &Value) -> String {
         ]);
     }
     format!("{table}{}", open(list))
+}
+
+/// Whether it is served, and whether there is a broker behind it.
+fn state(mount: &Value) -> String {
+    match &mount["status"][AWAY] {
+        Value::Null => super::shown(&mount["state"]),
+        seconds => format!("no broker for {}", super::age_of(seconds)),
+    }
 }
 
 fn open(mounts: &[Value]) -> String {
@@ -116,11 +127,13 @@ mod tests {
         let mounts = json!([
             {"mount": "/m", "source": "http://h:1", "state": "serving", "status": read},
             {"mount": "/n", "source": "courant", "state": "dead", "status": null},
+            {"mount": "/o", "source": "http://h:2", "state": "serving", "status": {AWAY: 72}},
         ]);
         let text = readable(&mounts);
         for row in [
             vec!["/m", "http://h:1", "serving", "3", "-", "1", "-"],
             vec!["/n", "courant", "dead", "-", "-", "-", "-"],
+            vec!["/o", "http://h:2", "no", "broker", "for", "1m12s", "-", "-", "-", "-"],
             vec!["local/c", "direct", "1", "0", "/m"],
         ] {
             let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

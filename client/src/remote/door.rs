@@ -104,6 +104,11 @@ impl Door {
         learned.kind.clone()
     }
 
+    /// Whether it is known what the broker at the other end of the last connection speaks.
+    fn is_known(&self) -> bool {
+        self.of_connection(self.line.number()).initialized()
+    }
+
     /// Notes an answer. The one that made a connection is its first.
     fn learn(&self, kind: Kind) {
         let of_connection = self.of_connection(self.line.number());
@@ -159,6 +164,10 @@ impl Door {
 
     /// What a failed request means, where it bears being made twice.
     pub fn fault(&self, status: tonic::Status) -> Error {
+        if status.code() == Code::Unimplemented && !self.is_known() {
+            // It was asked as the broker before it was, whose connection had ended unseen.
+            return Error::Later(format!("{}: another broker answers", self.url));
+        }
         fault::error(&self.url, status)
     }
 

@@ -1,8 +1,10 @@
 //! The client against a broker in memory, over a real connection.
 
 mod anchored;
+mod away;
 mod each;
 mod waiting;
+mod wires;
 
 use super::double::Double;
 use super::*;

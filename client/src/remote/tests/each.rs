@@ -1,27 +1,22 @@
 //! Appends that go by themselves, over the one stream of them.
 
+use super::wires::wired;
 use super::*;
 use crate::limits::{EACH_LEN, EACH_MAX};
 use crate::retry::{Pauses, is_worth_a_retry, patiently};
-use crate::{Dial, Stream};
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use protocol::wire::courant::Fault;
-use std::io;
-use std::sync::Mutex;
-use tokio::io::{AsyncWriteExt, DuplexStream, copy_bidirectional, duplex};
-use tokio::net::TcpStream;
-use tokio::task::AbortHandle;
 
 /// An append of a writer of its own.
-fn of_writer(number: usize, name: &str, content: &str) -> Append {
+pub(super) fn of_writer(number: usize, name: &str, content: &str) -> Append {
     let id = [u8::try_from(number % 251).expect("below 251"); 16];
     let writer = Some(Writer { id, sequence: number as u64 });
     Append { writer, ..Append::new(journal(name), Bytes::from(content.to_owned())) }
 }
 
 /// Appends, and asks again while that is worth it.
-async fn surely(remote: &Remote, append: Append) -> Result<Appended, Error> {
+pub(super) async fn surely(remote: &Remote, append: Append) -> Result<Appended, Error> {
     patiently(PATIENCE, Pauses::new(1), || remote.append(append.clone())).await
 }
 
@@ -189,47 +184,6 @@ async fn what_gets_nowhere_stops_no_others() {
     }
 }
 
-/// The way to a double, that can be cut.
-#[derive(Debug)]
-struct Wires {
-    address: String,
-    wires: Mutex<Vec<AbortHandle>>,
-}
-
-impl Wires {
-    fn cut(&self) {
-        let wires = std::mem::take(&mut *self.wires.lock().expect("no holder panics"));
-        wires.iter().for_each(AbortHandle::abort);
-    }
-
-    /// A connection of which nothing is left when it is cut.
-    async fn carry(mut near: DuplexStream, address: String) -> io::Result<()> {
-        let mut far = TcpStream::connect(address).await?;
-        copy_bidirectional(&mut near, &mut far).await?;
-        near.shutdown().await
-    }
-}
-
-impl Dial for Arc<Wires> {
-    fn dial(&self) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
-        let (near, far) = duplex(64 << 10);
-        let carrying = tokio::spawn(Wires::carry(near, self.address.clone()));
-        self.wires.lock().expect("no holder panics").push(carrying.abort_handle());
-        let far: Box<dyn Stream> = Box::new(far);
-        async move { Ok(far) }.boxed()
-    }
-}
-
-/// A double, its client, and what is between them.
-async fn wired() -> (Double, Arc<Remote>, Arc<Wires>) {
-    let (double, url) = Double::start(true).await;
-    double.create("local/log");
-    let address = url.trim_start_matches("http://").to_owned();
-    let wires = Arc::new(Wires { address, wires: Mutex::default() });
-    let connect = Connect::new(&url).expect("a valid URL").with_dial(Arc::new(wires.clone()));
-    (double, Arc::new(Remote::connect(&connect).expect("a valid URL")), wires)
-}
-
 #[tokio::test]
 async fn who_is_dropped_leaves_no_connection() {
     // Case: an append that went over the stream of them, one of a session
@@ -243,13 +197,7 @@ async fn who_is_dropped_leaves_no_connection() {
             drop(remote);
         }
         let is_closed = async {
-            while !wires
-                .wires
-                .lock()
-                .expect("no holder panics")
-                .iter()
-                .all(AbortHandle::is_finished)
-            {
+            while !wires.are_closed() {
                 tokio::task::yield_now().await;
             }
         };

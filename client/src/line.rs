@@ -1,5 +1,5 @@
-//! The connection to a broker, watched: whether the broker is there, and an end to a connection that
-//! says nothing.
+//! The connection to a broker, watched: whether the broker is there, and an end to one that says
+//! nothing.
 //!
 //! A broker that is stopped, or behind a network that drops what is sent, leaves its connection
 //! open: the kernel notices nothing for minutes, and requests wait on it though a new connection

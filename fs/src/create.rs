@@ -2,7 +2,7 @@
 
 use crate::handles::{Handle, Kept};
 use crate::nodes::{Node, Role};
-use crate::{Caller, Entry, Error, Filesystem, HandleId, NodeId, Wait};
+use crate::{Attr, Caller, Entry, Error, Filesystem, HandleId, NodeId, Wait};
 use rustix::fs::OFlags;
 use std::sync::Arc;
 
@@ -23,7 +23,10 @@ impl Filesystem {
             let entry = fs.make(parent, &name, flags.contains(OFlags::EXCL)).await?;
             let opening = async {
                 let node = fs.node(entry.node)?;
-                fs.may_open(&node, flags, caller).await?;
+                // What was just found not to be there is asked for at its first byte.
+                if !matches!(node.role(), Role::Placeholder(..)) {
+                    fs.may_open(&node, flags, caller).await?;
+                }
                 let pen = fs.pen(&node.role(), flags)?;
                 fs.arrived(&node, caller);
                 Ok(Handle::new(node, Kept::File).with(pen))
@@ -69,7 +72,10 @@ impl Filesystem {
             return Err(Error::IsDirectory);
         }
         self.journals.may_create(&self.journal(&path)?)?;
-        self.enter(Role::Placeholder(self.placeholders.create(&path)?, view)).await
+        let placeholder = self.placeholders.create(&path)?;
+        let attr = Attr::file(&self.options, placeholder.inode(), true);
+        let node = self.nodes.remember(Role::Placeholder(placeholder, view));
+        Ok(Entry { node: node.id(), generation: node.generation(), attr })
     }
 
     pub(crate) fn arrived(&self, node: &Node, caller: Caller) {

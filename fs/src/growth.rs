@@ -104,7 +104,8 @@ impl Filesystem {
                 Ok(stat) if stat.life == shown.life() => return Ok(()),
                 Ok(_) | Err(client::Error::NotFound(_)) => return Err(Error::Stale),
                 Err(error) if error.remedy() == Remedy::Later => {
-                    tracing::debug!(%error, journal = %shown.journal(), "growth is asked for again");
+                    let journal = shown.journal();
+                    tracing::debug!(%error, %journal, "growth is asked for again");
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -76,7 +76,12 @@ impl Filesystem {
         node: &Node,
         offset: Option<Offset>,
     ) -> Result<Arc<Shown>, Error> {
-        match self.role(node).await? {
+        let role = match node.role() {
+            // To create what exists meanwhile is no error, and costs one request less.
+            role @ Role::Placeholder(..) if offset.is_none_or(|it| it == Offset::ZERO) => role,
+            _ => self.role(node).await?,
+        };
+        match role {
             _ if self.options.read_only => Err(Error::ReadOnly),
             Role::Journal(_, Side::Follow) | Role::Status | Role::Fragment(..) | Role::Spec(_) => {
                 Err(Error::ReadOnly)

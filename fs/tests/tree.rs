@@ -254,3 +254,20 @@ async fn a_walk_asks_for_each_file_once_at_its_look_up_and_once_for_its_attribut
     let inner = world.find("d/0/inner").await.unwrap();
     assert_eq!(inner.attr.size, 1);
 }
+
+#[tokio::test]
+async fn a_new_file_is_asked_for_no_oftener_than_it_may_have_come_from_elsewhere() {
+    let world = World::new();
+    world.echo("a.log", b"one\n").await.unwrap();
+    // The look-up and the creation ask for a journal and for what nests in it; the write makes it.
+    assert_eq!(world.double.asked(), (2, 2));
+    // Case: it came from elsewhere between the creation and the write
+    let other = world.other();
+    let flags = world::APPEND | OFlags::CREATE;
+    let handles = [world.open("b.log", flags), other.open("b.log", flags)];
+    for (world, handle) in [&world, &other].into_iter().zip(handles) {
+        let handle = handle.await.unwrap();
+        assert_eq!(world.write(handle, 0, b"two\n", flags).await.unwrap(), 4);
+    }
+    assert_eq!(world.cat("b.log").await.unwrap(), b"two\ntwo\n");
+}

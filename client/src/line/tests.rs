@@ -1,3 +1,5 @@
+//! Connections that end, say nothing, and are made again.
+
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 

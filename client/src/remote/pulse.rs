@@ -1,7 +1,7 @@
 //! Asking a broker whether it is there, when nothing comes from it.
 //!
-//! A request that may wait for long (an append, a long poll, a read at the head) can't tell a broker
-//! that has nothing to say from one that is gone. So after [`PULSE_AFTER`] of silence on a
+//! A request that may wait for long (an append, a long poll, a read at the head) can't tell a
+//! broker that has nothing to say from one that is gone. So after [`PULSE_AFTER`] of silence on a
 //! connection one is made that is answered at once, and where nothing at all comes for
 //! [`PULSE_MAX`] after it the connection is cut. What waited on it waits for no longer than both
 //! together, whichever way the broker went.

@@ -59,6 +59,13 @@ impl Draft {
             Ok(file) => file,
             Err(error) => {
                 staging.give_back_number();
+                if error.kind() == io::ErrorKind::NotFound {
+                    let place = staging.disk().place(Path::new(""));
+                    tracing::error!(
+                        "the directory {} of what waits is gone: mount anew, which makes it",
+                        place.display()
+                    );
+                }
                 return Err(failed("begin", number)(error));
             }
         };

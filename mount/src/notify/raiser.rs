@@ -15,8 +15,10 @@ use tokio::sync::{mpsc, oneshot};
 /// This program, also after its file was replaced by a newer one.
 const SELF: &str = "/proc/self/exe";
 
-/// How often a helper that ended by itself is replaced.
-const STARTS_MAX: usize = 16;
+/// The pauses before a helper that ended by itself is replaced: at first and at most. Who kills it
+/// again and again, as for its memory, is not made to do so all the time.
+const RESTART_FIRST: Duration = Duration::from_millis(10);
+const RESTART_MAX: Duration = Duration::from_secs(60);
 
 /// The rest after each event. The helper is inside the mount while it raises one, and `umount`
 /// finds the mount busy then: it has to find it free as well, however many files grow.
@@ -46,23 +48,39 @@ pub(super) fn start(
     let raising = move || {
         // What the last helper did not come to.
         let mut left = None;
-        for _ in 0..STARTS_MAX {
-            let Some(first) = left.take().or_else(|| raised.blocking_recv()) else { return };
+        let mut pause = RESTART_FIRST;
+        while let Some(first) = left.take().or_else(|| raised.blocking_recv()) {
             let told = match Helper::start(helper, place.mnt_id) {
-                Ok(mut helper) => helper.raise_all(&fs, &place.path, first, &mut raised),
-                Err(error) => Err((error, first)),
+                Ok(mut helper) => {
+                    let told = helper.raise_all(&fs, &place.path, first, &mut raised);
+                    pause = pause_after(pause, helper.has_raised);
+                    told
+                }
+                Err(error) => {
+                    pause = pause_after(pause, false);
+                    Err((error, first))
+                }
             };
-            let Err((error, raise)) = told else { return };
-            tracing::warn!(%error, "the process that raises inotify events");
+            let Err((error, mut raise)) = told else { return };
+            tracing::warn!(%error, ?pause, "the process that raises inotify events is replaced");
+            // Who waits for the event waits for no pause.
+            raise.done = None;
             left = Some(raise);
+            thread::park_timeout(pause);
         }
-        tracing::warn!("inotify events of appends from elsewhere end: their process can't be kept");
     };
     thread::Builder::new().name("notify".into()).spawn(raising).map(drop)
 }
 
+/// The pause before the next helper: short after one that was of any use.
+fn pause_after(last: Duration, has_raised: bool) -> Duration {
+    if has_raised { RESTART_FIRST } else { (last * 2).min(RESTART_MAX) }
+}
+
 struct Helper {
     child: Child,
+    /// Whether it has raised any event.
+    has_raised: bool,
     paths: Option<ChildStdin>,
     answers: ChildStdout,
 }
@@ -78,7 +96,7 @@ impl Helper {
             .spawn()?;
         let paths = child.stdin.take();
         let answers = child.stdout.take().expect("it is piped");
-        Ok(Helper { child, paths, answers })
+        Ok(Helper { child, has_raised: false, paths, answers })
     }
 
     /// Raises this event and all that come, until nobody sends any. Gives back the one at which it
@@ -99,6 +117,7 @@ impl Helper {
             if let Err(error) = outcome {
                 return Err((error, raise));
             }
+            self.has_raised = true;
             // Who asked may have given up.
             raise.done.map(|done| done.send(()));
             thread::park_timeout(PAUSE);
@@ -121,5 +140,20 @@ impl Drop for Helper {
     fn drop(&mut self) {
         drop(self.paths.take());
         let _ended = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_while_no_helper_is_of_any_use() {
+        let mut pause = RESTART_FIRST;
+        for _ in 0..20 {
+            pause = pause_after(pause, false);
+        }
+        assert_eq!(pause, RESTART_MAX);
+        assert_eq!(pause_after(pause, true), RESTART_FIRST);
     }
 }

@@ -8,6 +8,7 @@ use crate::nodes::{Node, Role, Side};
 use crate::patience::{in_turn, patiently};
 use crate::placeholders::Placeholder;
 use crate::shown::Shown;
+use crate::staging::Draft;
 use crate::{Error, Filesystem, Fsync, HandleId, Wait};
 use bytes::Bytes;
 use client::{Append, Appended, Durability, Writer};
@@ -164,6 +165,11 @@ impl Filesystem {
             if let Some(pen) = &handle.pen {
                 let lock = pen.clone().lock_owned();
                 let mut pen = in_turn(fs.options.write_timeout, lock).await?;
+                // Acknowledged in memory and synced by another request, it could be lost between
+                // the two by a power cut of the broker's machine, of which the sync says nothing.
+                if fs.journals.knows_writers() {
+                    pen.waiting().into_iter().for_each(Draft::ask_for_disk);
+                }
                 fs.commit(&mut pen, &handle.node).await?;
             }
             let Role::Journal(shown, _) = fs.role(&handle.node).await? else { return Ok(()) };

@@ -172,6 +172,11 @@ impl Draft {
         self.seal_as(self.header.clone())
     }
 
+    /// Has the append wait for the disk, where it is not asked for yet.
+    pub fn ask_for_disk(&mut self) {
+        self.header.is_disk |= !self.header.is_sealed;
+    }
+
     /// As `seal`, to this life of a journal. Its name is another one where the file was renamed
     /// while it had no byte.
     pub fn seal_for(&mut self, journal: &Journal, life: Life) -> Result<(), Error> {

@@ -2,11 +2,10 @@
 //!
 //! No FUSE thread ever blocks. A reply is computed on the FUSE thread when nothing has to be waited
 //! for; else the parked reply goes with a task (`answer`), which waits no longer than its system
-//! call may (`calls`). `adapter` is fuser's trait, `opener` and `backing` give the kernel files that
-//! it reads itself, `pages` is its page cache,
-//! `hold` and `watch` keep those who wait for growth and let them go, `session` is a mount from its
-//! start to its end; `notify` raises inotify events. [`mountpoint`] is the directory that is
-//! mounted on, [`proc`] what /proc tells of callers.
+//! call may (`calls`). `adapter` is fuser's trait, `opener` and `backing` give the kernel files
+//! that it reads itself, `pages` is its page cache, `hold` and `watch` keep those who wait for
+//! growth and let them go, `session` is a mount from its start to its end; `notify` raises inotify
+//! events. [`mountpoint`] is the directory to mount on, [`proc`] what /proc tells of callers.
 
 mod adapter;
 mod answer;

@@ -459,8 +459,9 @@ impl Underway {
 }
 
 impl Broker {
-    /// Waits until every byte below `below` is durable on disk.
+    /// Waits until every byte below `below` is durable on disk, as far as there are bytes now.
     pub async fn sync(&self, served: &Arc<Served>, below: Offset) -> Result<(), Error> {
+        let below = below.min(served.replica().head());
         self.shared.troubles.outlast(served.replica().durable(below)).await
     }
 

@@ -75,7 +75,6 @@ impl Journals for Broker {
     fn sync<'a>(&'a self, journal: &'a Journal, below: Offset) -> Wait<'a, ()> {
         Box::pin(async move {
             let served = self.look_up(journal, None)?;
-            let below = below.min(served.replica().head());
             Broker::sync(self, &served, below).await.map_err(|error| error.for_client(journal))
         })
     }

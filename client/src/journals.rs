@@ -47,7 +47,7 @@ pub trait Journals: Send + Sync + 'static {
     /// A number that changes with each creation and deletion.
     fn census(&self) -> watch::Receiver<u64>;
 
-    /// Waits until every byte below `below` is durable on disk.
+    /// Waits until every byte below `below` is durable on disk, as far as there are bytes now.
     fn sync<'a>(&'a self, journal: &'a Journal, below: Offset) -> Wait<'a, ()>;
 
     /// Has what was appended made durable now, since a [`sync`](Self::sync) is likely to follow: a

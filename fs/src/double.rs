@@ -151,6 +151,13 @@ impl Double {
             .expect("a new journal takes bytes");
     }
 
+    /// Loses a journal's bytes that are not synced, as a power cut of the broker's machine does.
+    pub fn lose(&self, journal: &Journal) {
+        let mut table = self.table();
+        let kept = table.journals.get_mut(journal).expect("the test made it");
+        kept.lost = kept.synced..kept.bytes.len();
+    }
+
     /// Trims a journal's bytes below `first`.
     pub fn trim(&self, journal: &Journal, first: usize) {
         let mut table = self.table();
@@ -226,6 +233,7 @@ impl Double {
             revision,
             bytes: Vec::new(),
             first: 0,
+            lost: 0..0,
             synced: 0,
             modified,
             may_write: true,
@@ -301,6 +309,12 @@ impl Double {
             let first = Offset::try_from(kept.first as u64).map_err(Error::from)?;
             let span = Span::between(Offset::ZERO, first);
             return Err(Error::Trimmed { journal: read.journal.clone(), span });
+        }
+        if kept.lost.contains(&begin) {
+            let [begin, end] =
+                [kept.lost.start, kept.lost.end].map(|at| Offset::ZERO.plus(at as u64));
+            let span = Span::between(begin, end);
+            return Err(Error::Lost { journal: read.journal.clone(), span });
         }
         // Pieces, so that whoever reads must put them together.
         let end = kept.bytes.len().min(begin.saturating_add(read.max.min(100_000)));
@@ -397,7 +411,8 @@ impl Journals for Double {
             self.failure()?;
             let mut table = self.table();
             let kept = table.of_mut(journal)?;
-            kept.synced = kept.synced.max(usize::try_from(below.get()).expect("not negative"));
+            let below = usize::try_from(below.get()).expect("not negative");
+            kept.synced = kept.synced.max(below.min(kept.bytes.len()));
             Ok(())
         })
     }

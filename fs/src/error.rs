@@ -1,6 +1,6 @@
 //! Why an operation on a file failed, and the one table that turns it into an errno.
 
-use protocol::Remedy;
+use protocol::{Remedy, Span};
 use rustix::io::Errno;
 
 /// A failed operation. Each variant is one cause; [`Error::errno`] says what its caller is told.
@@ -62,6 +62,11 @@ pub enum Error {
     Staging { detail: String, is_full: bool },
     #[error("this mount has no directory for what waits to be committed")]
     NoStaging,
+    /// Of a sync that came too late.
+    #[error(
+        "bytes that were written and not synced are lost, by a power cut of the broker: {span}"
+    )]
+    NotKept { span: Span },
     #[error(transparent)]
     Journals(#[from] client::Error),
 }
@@ -101,7 +106,7 @@ impl Error {
             Error::NoData => Errno::NXIO,
             Error::TooManyPlaceholders | Error::StagingFull { .. } => Errno::NOSPC,
             Error::Staging { is_full: true, .. } => Errno::NOSPC,
-            Error::Staging { is_full: false, .. } => Errno::IO,
+            Error::Staging { is_full: false, .. } | Error::NotKept { .. } => Errno::IO,
             Error::Journals(error) => journals_errno(error),
         }
     }

@@ -1,5 +1,7 @@
-//! What a journal's writers are likely to do next.
+//! What a journal's writers did, and are likely to do next.
 
+use protocol::Offset;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Whether a file is synced after each single write, as a database's log is. Then the sync may
@@ -26,6 +28,29 @@ impl SyncHabit {
             0 => {}
             writes => self.is_each.store(writes == 1, Ordering::Relaxed),
         }
+    }
+}
+
+/// How far this mount wrote what it has not synced: a head, which is not 0.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced(Mutex<Option<Offset>>);
+
+impl Unsynced {
+    /// A write was acknowledged in memory, and ends there.
+    pub(crate) fn wrote(&self, end: Offset) {
+        let mut last = self.0.lock().expect("no holder panics");
+        *last = (*last).max(Some(end));
+    }
+
+    /// Where the last of them ends.
+    pub(crate) fn end(&self) -> Option<Offset> {
+        *self.0.lock().expect("no holder panics")
+    }
+
+    /// A sync covered all up to there.
+    pub(crate) fn synced(&self, end: Offset) {
+        let mut last = self.0.lock().expect("no holder panics");
+        last.take_if(|last| *last <= end);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A journal as a mount shows it: what its nodes have in common.
 
 use crate::NodeId;
-use crate::habit::SyncHabit;
+use crate::habit::{SyncHabit, Unsynced};
 use crate::queue::Queue;
 use crate::revoke::Generation;
 use protocol::{Journal, Life, Offset};
@@ -38,6 +38,7 @@ pub(crate) struct Shown {
     /// Writes that were answered and are not appended yet.
     pub(crate) queue: Queue,
     pub(crate) habit: SyncHabit,
+    pub(crate) unsynced: Unsynced,
     /// The mirror behind the open handles of the passthrough node.
     lent: Mutex<Option<Weak<Lent>>>,
     /// That of the passthrough node.
@@ -80,6 +81,7 @@ impl Shown {
             turn: tokio::sync::Mutex::default(),
             queue: Queue::default(),
             habit: SyncHabit::default(),
+            unsynced: Unsynced::default(),
             lent: Mutex::default(),
             generation: Generation::default(),
             opened: AtomicUsize::new(0),

@@ -9,7 +9,7 @@ use crate::patience::{in_turn, patiently};
 use crate::placeholders::Placeholder;
 use crate::shown::Shown;
 use crate::staging::Draft;
-use crate::{Error, Filesystem, Fsync, HandleId, Wait};
+use crate::{Error, Filesystem, Fsync, HandleId, Trimmed, Wait};
 use bytes::Bytes;
 use client::{Append, Appended, Durability, Writer};
 use protocol::{Offset, Remedy};
@@ -138,8 +138,12 @@ impl Filesystem {
             }
             refused_append(error, offset)
         })?;
-        if shown.habit.wrote() && durability == Durability::Memory {
-            self.journals.sync_soon();
+        let foresees_sync = shown.habit.wrote();
+        if durability == Durability::Memory {
+            shown.unsynced.wrote(appended.span.end());
+            if foresees_sync {
+                self.journals.sync_soon();
+            }
         }
         self.acknowledge(shown, appended).await?;
         Ok(len)
@@ -175,13 +179,37 @@ impl Filesystem {
             let Role::Journal(shown, _) = fs.role(&handle.node).await? else { return Ok(()) };
             fs.drain(&shown, &handle.failed).await?;
             shown.habit.syncs();
-            let head = fs.stat(&shown).await?.head;
-            let ask = || fs.journals.sync(shown.journal(), head);
+            let written = shown.unsynced.end();
+            let ask = || fs.journals.sync(shown.journal(), Offset::MAX);
             match patiently(fs.options.write_timeout, ask).await {
                 Err(client::Error::NoDisk(_)) if fs.options.fsync == Fsync::Replicated => Ok(()),
-                synced => Ok(synced?),
+                Err(client::Error::NotFound(_)) => Err(Error::Stale),
+                synced => {
+                    synced?;
+                    fs.check_kept(&shown, written).await
+                }
             }
         })
+    }
+
+    /// Whether what was written below `written` is there, once it is synced: a power cut of the
+    /// broker's machine before that has taken the end of it, and of the sync nothing tells so. The
+    /// one who asks first is told; as with a disk that failed, what is written from then on counts.
+    async fn check_kept(&self, shown: &Shown, written: Option<Offset>) -> Result<(), Error> {
+        let stat = self.stat(shown).await?;
+        let Some(written) = written else { return Ok(()) };
+        let mut kept = Ok(());
+        if stat.gaps > 0 {
+            let last = Offset::try_from(written.as_u64() - 1).map_err(client::Error::from)?;
+            // Evicted, or trimmed by will, it was kept.
+            if let Err(Error::Journals(client::Error::Lost { span, .. })) =
+                self.piece(shown, last, 1, Trimmed::Error).await
+            {
+                kept = Err(Error::NotKept { span });
+            }
+        }
+        shown.unsynced.synced(written);
+        kept
     }
 }
 

@@ -237,3 +237,23 @@ async fn a_sync_is_begun_with_the_write_where_one_is_likely_to_be_asked_for() {
         assert_eq!(world.double.foreseen(), foreseen, "after step {number}");
     }
 }
+
+#[tokio::test]
+async fn a_sync_that_came_too_late_says_so_once() {
+    let world = World::new();
+    world.echo("a.log", b"one\n").await.unwrap();
+    let handle = world.open("a.log", APPEND).await.unwrap();
+    world.fs.fsync(handle).await.unwrap();
+    world.write(handle, 0, b"two\n", APPEND).await.unwrap();
+    // Case: the broker's machine loses what is in its memory, and comes back.
+    world.double.lose(&journal("test/a.log"));
+    assert_eq!(errno(world.fs.fsync(handle).await), Errno::IO);
+    // Case: it was told.
+    world.fs.fsync(handle).await.unwrap();
+    // Case: what is written from then on is kept, whatever was lost before.
+    world.write(handle, 0, b"three\n", APPEND).await.unwrap();
+    world.fs.fsync(handle).await.unwrap();
+    // Case: what was synced by itself is not asked for again, and lost by nothing.
+    world.write(handle, 0, b"four\n", APPEND | OFlags::DSYNC).await.unwrap();
+    world.fs.fsync(handle).await.unwrap();
+}

@@ -15,6 +15,8 @@ pub(super) struct Kept {
     pub life: Life,
     pub revision: i64,
     pub bytes: Vec<u8>,
+    /// What a power cut took.
+    pub lost: std::ops::Range<usize>,
     pub first: usize,
     pub synced: usize,
     pub modified: SystemTime,
@@ -73,7 +75,7 @@ impl Kept {
             may_read: true,
             may_write: self.may_write,
             fragments: 0,
-            gaps: 0,
+            gaps: u64::from(!self.lost.is_empty()),
             registers: self.registers.clone(),
         }
     }

@@ -260,6 +260,17 @@ impl Model {
         });
     }
 
+    /// What was written was synced: nothing may take it from here on.
+    pub fn synced(&self, tried: &Tried) {
+        let Tried { tag, journal, .. } = tried;
+        self.trace.line(format_args!("synced {journal} {tag}"));
+        self.with(journal, |book| {
+            let attempt = book.attempts.get_mut(tag).expect("it was tried");
+            attempt.tried.durability = Durability::Disk;
+            Ok(())
+        });
+    }
+
     /// The append was refused by its offset, which can't become right any more.
     pub fn refused(&self, tried: &Tried, head: Offset) {
         let Tried { tag, journal, floor, .. } = tried;

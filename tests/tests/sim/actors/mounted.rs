@@ -181,9 +181,14 @@ async fn append(actor: &Actor, fs: &Arc<Filesystem>, journal: &Journal) -> Resul
     }
     flush(actor, fs, handle, &all).await?;
     if actor.chance.one_in(3) {
+        // The broker's machine may lose what it has in memory before it is synced.
+        if actor.chance.one_in(2) {
+            actor.rest().await;
+        }
         let floor = actor.world.model().floor(journal);
         fs.fsync(handle).await?;
         actor.world.model().durable(journal, floor);
+        all.iter().for_each(|tried| actor.world.model().synced(tried));
     }
     close(fs, handle);
     Ok(())

@@ -137,8 +137,8 @@ impl Dial for Network {
     }
 }
 
-/// The network as one other machine has it, until that machine dies: what still runs of it reaches nobody
-/// from then on.
+/// The network as one other machine has it, until that machine dies: what still runs of it reaches
+/// nobody from then on.
 #[derive(Debug, Clone)]
 pub struct Place {
     network: Network,

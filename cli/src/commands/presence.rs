@@ -40,10 +40,14 @@ pub fn tell(url: &str, mut presence: watch::Receiver<Option<Away>>) -> Telling {
 /// What there is to say of a change.
 fn line(url: &str, last: Option<&Away>, away: Option<&Away>) -> Option<String> {
     let seconds = |away: &Away| duration::format(Duration::from_secs(away.lasts().as_secs()));
+    let since = |away: &Away| match away.lasts().as_secs() {
+        0 => String::new(),
+        _ => format!(" and has not answered for {}", seconds(away)),
+    };
     match (last, away) {
         (None, Some(away)) => Some(format!(
-            "the broker at {url} is away, since {} ago: {} (what is asked of it waits)",
-            seconds(away),
+            "the broker at {url} is away{}: {}; what is asked of it waits",
+            since(away),
             away.why
         )),
         (Some(last), None) => Some(format!("the broker at {url} is back after {}", seconds(last))),

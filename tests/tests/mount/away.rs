@@ -223,7 +223,7 @@ fn the_log_and_the_status_tell_that_a_broker_is_away_and_back() {
         ground.go(away);
         for mount in &mut mounts {
             let log = mount.daemon();
-            until("it is told", || log.log().matches("is away, since").count() == round);
+            until("it is told", || log.log().matches("what is asked of it waits").count() == round);
             assert!(log.log().contains(&format!("the broker at {} is away", ground.detour.url())));
             let status = text(&mount.file(".courant/status"));
             assert!(status.contains("broker-away-because "), "{away:?}: {status}");
@@ -238,7 +238,7 @@ fn the_log_and_the_status_tell_that_a_broker_is_away_and_back() {
         for mount in &mut mounts {
             let log = mount.daemon();
             until("it is back", || log.log().matches("is back after").count() == round);
-            assert_eq!(log.log().matches("is away, since").count(), round, "{away:?}");
+            assert_eq!(log.log().matches("what is asked of it waits").count(), round, "{away:?}");
             assert!(!text(&mount.file(".courant/status")).contains("broker-away"));
         }
     }

@@ -4,7 +4,7 @@
 use super::serving::{ADDRESS, STORE};
 use super::up::STAGING;
 use crate::Error;
-use ::mount::mountpoint::{KIND, table};
+use ::mount::mountpoint::{self, KIND, table};
 use broker::backing::KEY_SPACE;
 use index::disk::RealDisk;
 use std::ffi::OsStr;
@@ -29,12 +29,18 @@ pub fn refuse_mounted(place: &Path) -> Result<(), Error> {
     // The innermost mount; of those that are stacked at one point any tells the kind that matters.
     let above = mounts.iter().filter(|mount| at.starts_with(&mount.point));
     let innermost = above.max_by_key(|mount| mount.point.components().count());
-    match innermost.filter(|mount| mount.kind == KIND) {
+    match innermost.filter(|mount| mount.kind == KIND && shows_journals(&mount.point)) {
         Some(mount) => {
             Err(Error::Mounted(place.display().to_string(), mount.point.display().to_string()))
         }
         None => Ok(()),
     }
+}
+
+/// Whether a mount of our kind shows journals, as one whose daemon does not answer is taken to do.
+/// What others make with our crates may have no control directory.
+fn shows_journals(point: &Path) -> bool {
+    !matches!(mountpoint::status(point), Err(mountpoint::Error::Untold(_)))
 }
 
 /// A directory that has entries, none of which says that it is a data directory, keeps what it has:

@@ -8,7 +8,7 @@ use crate::trace::{Told, Trace};
 use crate::weather;
 use crate::world::{LIVELY, World, patiently};
 use broker::Broker;
-use client::{Append, Durability, Journals, Read};
+use client::{Append, Durability, Error, Journals, Read};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,7 +139,8 @@ async fn settle(world: &World, mut broker: Broker, mut far: JoinSet<()>) {
     let _ = broker.close().await;
 }
 
-/// Every journal takes an append, at once, and has it.
+/// Every journal takes an append, and has it. A local budget that is used up has room again when
+/// the next round has freed what was stored meanwhile.
 async fn take_one_each(world: &World, door: &dyn Journals) {
     use crate::model::Condition;
     for name in journals() {
@@ -149,7 +150,14 @@ async fn take_one_each(world: &World, door: &dyn Journals) {
             durability: Some(Durability::Disk),
             ..Append::new(name.clone(), tried.content())
         };
-        let appended = patiently(|| door.append(append.clone()));
+        let appended = async {
+            loop {
+                match patiently(|| door.append(append.clone())).await {
+                    Err(Error::NoSpace(..)) => sleep(SOON).await,
+                    answer => return answer,
+                }
+            }
+        };
         let span = match timeout(LIVELY, appended).await {
             Ok(Ok(appended)) => appended.span,
             Ok(Err(error)) => {

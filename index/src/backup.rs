@@ -59,8 +59,9 @@ impl<'a> Backup<'a> {
     }
 
     fn checkpoint_of(&mut self, moment: Moment) -> Result<(), Error> {
-        self.file(Path::new(checkpoint::FILE), u64::MAX)?;
-        let copied = checkpoint::bytes(&*self.to)?.map(|bytes| crc32c::crc32c(&bytes));
+        let path = Path::new(checkpoint::FILE);
+        self.file(path, u64::MAX)?;
+        let copied = checkpoint::bytes(&*self.to, path)?.map(|bytes| crc32c::crc32c(&bytes));
         match copied == Some(moment.checkpoint_crc) {
             true => Ok(()),
             false => Err(Error::OtherCheckpoint),

@@ -111,7 +111,7 @@ impl Checkpoint {
 
     /// The checkpoint on disk; `None` in a new directory.
     pub fn read(disk: &dyn Disk) -> Result<Option<Checkpoint>, Error> {
-        if let Some(bytes) = bytes(disk)? {
+        if let Some(bytes) = bytes(disk, Path::new(FILE))? {
             return Checkpoint::decode(&bytes).map(Some);
         }
         // It is there before the first segment is.
@@ -143,15 +143,14 @@ impl Checkpoint {
     }
 }
 
-/// All bytes of the file, if there is one.
-pub(crate) fn bytes(disk: &dyn Disk) -> Result<Option<Vec<u8>>, Error> {
-    let path = Path::new(FILE);
+/// All bytes of a file of checkpoints, if there is one.
+pub(crate) fn bytes(disk: &dyn Disk, path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let file = match disk.open(path, Open::Read) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(Error::disk("open", path))?,
     };
     let len = file.len().map_err(Error::disk("stat", path))?;
-    let bytes = crate::mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
+    let bytes = disk::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
     Ok(Some(bytes))
 }
 

@@ -144,6 +144,28 @@ pub fn read_exact_at(file: &dyn DiskFile, mut buf: &mut [u8], mut at: u64) -> io
     Ok(())
 }
 
+/// Reads `len` bytes at `at`; an error where there are fewer.
+pub(crate) fn read_file(file: &dyn DiskFile, at: u64, len: u64) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let mut bytes = file.read_new(len, at)?;
+    while bytes.len() < len {
+        let rest = file.read_new(len - bytes.len(), at + bytes.len() as u64)?;
+        if rest.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&rest);
+    }
+    Ok(bytes)
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove_if_there(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 /// Writes `content` to `path` so that after a crash the old or the new content is there, whole.
 pub fn replace(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");

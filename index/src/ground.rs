@@ -2,7 +2,7 @@
 //! the room that is kept for the day when the disk is full.
 
 use crate::datadir::{LOST_AND_FOUND, exists};
-use crate::disk::{Disk, Lock, Open};
+use crate::disk::{Disk, Lock, Open, read_file, remove_if_there};
 use crate::{Error, checkpoint, limits, log, mirror, record, recover, staging};
 use std::io;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub fn check_format(disk: &dyn Disk) -> Result<bool, Error> {
     }
     let file = disk.open(path, Open::Read).map_err(Error::disk("open", path))?;
     let len = file.len().map_err(Error::disk("stat", path))?.min(256);
-    let text = mirror::read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
+    let text = read_file(&*file, 0, len).map_err(Error::disk("read", path))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     let number = text.trim().strip_prefix("courant data format ").and_then(|n| n.parse().ok());
     match number {
@@ -116,10 +116,5 @@ pub(crate) fn keep_ballast(disk: &dyn Disk) -> Result<(), Error> {
 
 /// Gives the room back.
 pub(crate) fn drop_ballast(disk: &dyn Disk) -> Result<(), Error> {
-    match disk.remove(Path::new(BALLAST)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::disk("remove", BALLAST)(error))
-        }
-        _ => Ok(()),
-    }
+    remove_if_there(disk, Path::new(BALLAST)).map_err(Error::disk("remove", BALLAST))
 }

@@ -9,6 +9,7 @@ use crate::checkpoint::{self, Checkpoint};
 use crate::record::Position;
 use crate::replica::Replica;
 use crate::{DataDir, Error, limits};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Whether a directory is held, and what is to be done when it is not any more.
@@ -85,7 +86,8 @@ impl Hold {
             data.write_checkpoint()?;
             let end = data.log().position();
             data.sync_to(end)?;
-            let stored = checkpoint::bytes(&**data.disk())?.expect("it was just written");
+            let path = Path::new(checkpoint::FILE);
+            let stored = checkpoint::bytes(&**data.disk(), path)?.expect("it was just written");
             let start = Checkpoint::decode(&stored)?.start;
             data.holds().held().is_log_held = true;
             Ok(Moment { start, end, checkpoint_crc: crc32c::crc32c(&stored) })

@@ -4,15 +4,14 @@
 //! ledger, which says what of the mirror is right. A key space that knows the journal again, as one
 //! that was restored does, gets it back with them.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{self, Checkpoint};
 use crate::datadir::LOST_AND_FOUND;
-use crate::disk::{Disk, Open, replace};
+use crate::disk::{Disk, remove_if_there, replace};
 use crate::ledger::Ledger;
 use crate::mirror::{self, Mirror};
 use crate::record::Position;
 use crate::{Error, recover};
 use protocol::Life;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,20 +85,14 @@ pub(crate) fn take_back(
 /// Removes what lay beside the files of a journal that was taken back.
 pub(crate) fn forget(disk: &dyn Disk, life: Life) -> Result<(), Error> {
     for note in [ledger_of(life), name_of(life)] {
-        match disk.remove(&note) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::disk("remove", &note)(error));
-            }
-            _ => {}
-        }
+        remove_if_there(disk, &note).map_err(Error::disk("remove", &note))?;
     }
     sync_names(disk)
 }
 
 /// The ledger that lies there. One that can't be read says no more than one that is not there.
 fn ledger(disk: &dyn Disk, life: Life) -> Option<Ledger> {
-    let file = disk.open(&ledger_of(life), Open::Read).ok()?;
-    let bytes = mirror::read_file(&*file, 0, file.len().ok()?).ok()?;
+    let bytes = checkpoint::bytes(disk, &ledger_of(life)).ok()??;
     let ledgers = Checkpoint::decode(&bytes).ok()?.ledgers;
     ledgers.into_iter().find(|ledger| ledger.life == life)
 }

@@ -6,7 +6,7 @@
 //! says, never what the file system calls data.
 
 use crate::Error;
-use crate::disk::{Disk, DiskFile, Open};
+use crate::disk::{Disk, DiskFile, Open, remove_if_there};
 use crate::limits::{BLOCK, MIRROR_FILE_MAX, RESERVE_MAX, RESERVE_MIN, RESTED_TICKS};
 use protocol::{Life, Offset, Span};
 use std::collections::BTreeMap;
@@ -77,12 +77,7 @@ impl Mirror {
     /// 0 on, which replaces what is there of this life.
     pub fn sparse(disk: Arc<dyn Disk>, life: Life) -> Result<Self, Error> {
         let path = path_of(life, 0);
-        match disk.remove(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::disk("remove", path)(error));
-            }
-            _ => {}
-        }
+        remove_if_there(&*disk, &path).map_err(Error::disk("remove", &path))?;
         disk.open(&path, Open::New).map_err(Error::disk("make", path))?;
         Ok(Mirror::new(disk, life, [0]))
     }
@@ -424,20 +419,6 @@ pub fn read_span(mirror: &Mirror, span: Span) -> Result<Vec<u8>, Error> {
             0 => return Err(Error::NotLocal { life: mirror.life, offset: span.begin() }),
             n => done += n,
         }
-    }
-    Ok(bytes)
-}
-
-/// Reads `len` bytes at `at`; an error where there are fewer.
-pub(crate) fn read_file(file: &dyn DiskFile, at: u64, len: u64) -> std::io::Result<Vec<u8>> {
-    let len = usize::try_from(len).unwrap_or(usize::MAX);
-    let mut bytes = file.read_new(len, at)?;
-    while bytes.len() < len {
-        let rest = file.read_new(len - bytes.len(), at + bytes.len() as u64)?;
-        if rest.is_empty() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes.extend_from_slice(&rest);
     }
     Ok(bytes)
 }

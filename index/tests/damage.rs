@@ -2,25 +2,19 @@
 //! checkpoint, after a mixed load and a clean stop or a kill. What is read then is right, or an
 //! error that names it; a head never goes back, nothing is deleted, and the rest goes on.
 
-#[allow(dead_code, reason = "repairs take the rest")]
-#[path = "trial/left.rs"]
-mod left;
-#[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/load.rs"]
-mod load;
-#[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/model.rs"]
-mod model;
+#[allow(dead_code, reason = "the trial and repairs take the rest")]
+#[path = "trial/shared.rs"]
+mod trial;
 
 use index::checkpoint::Checkpoint;
 use index::clock::ManualClock;
 use index::disk::{Crash, Disk, ForgetfulDisk};
 use index::{Error, Located, Recovered, Replica, inspect, log};
-use left::{Left, content, find, go_on, is_right, lefts, open, places, walk};
-use model::{JournalModel, Promise};
 use protocol::{Life, Offset, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trial::left::{Left, content, find, go_on, is_right, lefts, open, places, walk};
+use trial::model::{JournalModel, Promise};
 
 /// What `inspect` says, which changes nothing.
 fn look(disk: &ForgetfulDisk, why: &str) -> inspect::Report {

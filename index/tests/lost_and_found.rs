@@ -1,26 +1,20 @@
 //! Journals that the key space does not know go to `lost+found`, and come back whole when it knows
 //! them again: by a start or by a repair, after a kill or a power cut, interrupted anywhere.
 
-#[allow(dead_code, reason = "repairs take the rest")]
-#[path = "trial/left.rs"]
-mod left;
-#[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/load.rs"]
-mod load;
-#[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/model.rs"]
-mod model;
+#[allow(dead_code, reason = "the trial and repairs take the rest")]
+#[path = "trial/shared.rs"]
+mod trial;
 
 use index::Error;
 use index::clock::ManualClock;
 use index::disk::{Crash, Disk, ForgetfulDisk};
 use index::repair::{self, Repair, Step};
-use left::{Left, contents, find, go_on, lefts, open, walk};
-use model::Model;
 use protocol::{Journal, Life};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use trial::left::{Left, contents, find, go_on, lefts, open, walk};
+use trial::model::Model;
 
 /// What the key space says that knows all journals.
 fn names(model: &Model) -> BTreeMap<Life, Journal> {

@@ -2,25 +2,20 @@
 //! read then is right or named, a head never goes below one that was shown, what was taken out is
 //! kept, and an interruption at any operation is made good by the next repair.
 
-#[path = "trial/left.rs"]
-mod left;
 #[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/load.rs"]
-mod load;
-#[allow(dead_code, reason = "the trial takes the rest")]
-#[path = "trial/model.rs"]
-mod model;
+#[path = "trial/shared.rs"]
+mod trial;
 
 use index::clock::ManualClock;
 use index::disk::{Crash, Disk, DryDisk, ForgetfulDisk};
 use index::repair::{self, Repair, Step};
 use index::{Error, inspect};
-use left::{Left, content, contents, find, go_on, lefts, open, places, walk};
-use model::Model;
 use protocol::{Journal, Life};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use trial::left::{Left, content, contents, find, go_on, lefts, open, places, walk};
+use trial::model::Model;
 
 const CHECKPOINT: &str = "checkpoint";
 

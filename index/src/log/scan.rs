@@ -6,7 +6,7 @@
 
 use super::{DIR, number_of, path_of};
 use crate::Error;
-use crate::disk::{Disk, DiskFile, Open};
+use crate::disk::{Disk, DiskFile, Open, read_file};
 use crate::record::{self, Body, Frame, Position};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -235,7 +235,7 @@ impl OpenSegment {
     /// `len` bytes at `at`, or all to the end.
     fn read(&self, at: usize, len: usize) -> Result<Bytes, Error> {
         let len = len.min(self.len.saturating_sub(at));
-        let bytes = crate::mirror::read_file(&*self.file, at as u64, len as u64);
+        let bytes = read_file(&*self.file, at as u64, len as u64);
         bytes.map(Bytes::from).map_err(Error::disk("read", path_of(self.number)))
     }
 }

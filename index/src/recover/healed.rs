@@ -3,6 +3,7 @@
 //! A byte that no write reached is zero, after a kill or a power cut as in a hole. So another byte
 //! than the log's, which is not zero, was changed by something else than Courant.
 
+use crate::Error;
 use crate::mirror::Mirror;
 use crate::spans::SpanSet;
 use protocol::{Journal, Offset, Span};
@@ -17,8 +18,19 @@ const PIECE: usize = 256 << 10;
 pub struct Healed(BTreeMap<Journal, SpanSet>);
 
 impl Healed {
-    /// Compares a mirror with what is about to be written there.
-    pub fn compare(&mut self, name: &Journal, mirror: &Mirror, begin: Offset, content: &[u8]) {
+    /// Writes into a mirror, and keeps what was wrong there.
+    pub fn write(
+        &mut self,
+        name: &Journal,
+        mirror: &Mirror,
+        begin: Offset,
+        content: &[u8],
+    ) -> Result<(), Error> {
+        self.compare(name, mirror, begin, content);
+        mirror.write(begin, content)
+    }
+
+    fn compare(&mut self, name: &Journal, mirror: &Mirror, begin: Offset, content: &[u8]) {
         let mut done = 0;
         while done < content.len() {
             let at = begin.plus(done as u64);

@@ -53,7 +53,7 @@ impl Moving {
             self.settle(ledger, mirror)?;
         }
         if content.len() >= RUN_MAX {
-            return self.write(ledger, mirror, begin, content);
+            return self.healed.write(&ledger.name, mirror, begin, content);
         }
         if content.is_empty() {
             return Ok(());
@@ -68,18 +68,7 @@ impl Moving {
     pub fn settle(&mut self, ledger: &Ledger, mirror: &Mirror) -> Result<(), Error> {
         let Some(run) = self.runs.remove(&ledger.life) else { return Ok(()) };
         self.held -= run.content.len();
-        self.write(ledger, mirror, run.begin, &run.content)
-    }
-
-    fn write(
-        &mut self,
-        ledger: &Ledger,
-        mirror: &Mirror,
-        begin: Offset,
-        content: &[u8],
-    ) -> Result<(), Error> {
-        self.healed.compare(&ledger.name, mirror, begin, content);
-        mirror.write(begin, content)
+        self.healed.write(&ledger.name, mirror, run.begin, &run.content)
     }
 
     /// Forgets what is held for a journal that ended.

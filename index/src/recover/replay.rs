@@ -5,7 +5,7 @@ use super::damage::{self, fold, mark};
 use super::moving::Moving;
 use crate::checkpoint::Checkpoint;
 use crate::datadir::LOST_AND_FOUND;
-use crate::disk::{Disk, DiskFile, Open};
+use crate::disk::{Disk, DiskFile, Open, read_file};
 use crate::ledger::{Ledger, offset};
 use crate::log;
 use crate::lost::{life_of, move_file};
@@ -109,7 +109,7 @@ impl Replay {
                     None => Ok(()),
                 }
             }
-            Body::Append(append) => self.append(append, &frame.body, position),
+            Body::Append(append) => self.append(append, frame),
             Body::Rolled(record::Rolled { life, .. })
             | Body::Persisted(record::Persisted { life, .. })
             | Body::Synced(record::Synced { life, .. })
@@ -146,13 +146,9 @@ impl Replay {
         }
     }
 
-    /// `body` is the append, as a record has it.
-    fn append(
-        &mut self,
-        append: &record::Append,
-        body: &Body,
-        position: Position,
-    ) -> Result<(), Error> {
+    /// `append` is what the frame has.
+    fn append(&mut self, append: &record::Append, frame: &Frame) -> Result<(), Error> {
+        let position = frame.position;
         let life = Life::new(append.life);
         let content = self.content(append)?;
         let span = Span::at(offset(append.begin), append.len);
@@ -188,7 +184,7 @@ impl Replay {
             if !is_good {
                 self.suspects.entry(life).or_insert_with(|| (ledger.clone(), position));
             }
-            ledger.apply(body, position);
+            ledger.apply(&frame.body, position);
         }
         if !is_good {
             let mark = mark(life, span);
@@ -203,10 +199,9 @@ impl Replay {
     /// Writes what mirrors do not have yet. Due when the last record was taken.
     pub fn settle(&mut self) -> Result<(), Error> {
         for life in self.moving.lives() {
-            match self.journals.get(&life) {
-                Some((ledger, mirror)) => self.moving.settle(ledger, mirror)?,
-                None => self.moving.forget(life),
-            }
+            // What is held for a journal is forgotten with it.
+            let (ledger, mirror) = &self.journals[&life];
+            self.moving.settle(ledger, mirror)?;
         }
         Ok(())
     }
@@ -223,7 +218,7 @@ impl Replay {
             };
         }
         let file = &self.staged[&staged.file];
-        let content = mirror::read_file(&**file, staged.offset, append.len);
+        let content = read_file(&**file, staged.offset, append.len);
         Ok(content.ok().filter(|bytes| crc32c::crc32c(bytes) == append.crc).map(Into::into))
     }
 
@@ -401,8 +396,7 @@ pub(crate) fn rewrite_mirror(disk: &dyn Disk, life: Life, mirror: &Mirror) -> Re
             Some(staged) => {
                 let path = staging::path_of(staged.file);
                 let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
-                mirror::read_file(&*file, staged.offset, append.len)
-                    .map_err(Error::disk("read", &path))?
+                read_file(&*file, staged.offset, append.len).map_err(Error::disk("read", &path))?
             }
         };
         if crc32c::crc32c(&content) == append.crc {

@@ -1,7 +1,7 @@
 //! What a load leaves behind for somebody to damage, and what has to hold of it afterwards.
 
-use crate::load::{Load, options};
-use crate::model::{JournalModel, Model};
+use super::load::{Load, options};
+use super::model::{JournalModel, Model};
 use futures::FutureExt;
 use index::clock::ManualClock;
 use index::disk::{Crash, Disk, ForgetfulDisk, Open, read_exact_at};

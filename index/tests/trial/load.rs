@@ -1,7 +1,7 @@
 //! A mixed load on one data directory, in the order that its dice give: it stops at the first
 //! failure that says the disk has stopped, and goes on after any other.
 
-use crate::model::{JournalModel, Model, Promise, Tried};
+use super::model::{JournalModel, Model, Promise, Tried};
 use bytes::Bytes;
 use futures::FutureExt;
 use index::clock::ManualClock;

@@ -146,9 +146,12 @@ impl Filesystem {
     /// An operation that waits for what passes by itself no longer than [`Options::write_timeout`]
     /// in all, less what its system call has `spent` on waiting so far: the kernel makes several
     /// requests of one call. Without this each wait of an operation has that limit by itself.
-    pub fn within<T: 'static>(&self, spent: Duration, wait: Wait<T>) -> Wait<T> {
-        let limit = self.options.write_timeout.saturating_sub(spent);
-        Box::pin(within(limit, wait))
+    pub fn within<T>(
+        &self,
+        spent: Duration,
+        wait: Wait<T>,
+    ) -> impl Future<Output = Result<T, Error>> + use<T> {
+        within(self.options.write_timeout.saturating_sub(spent), wait)
     }
 
     /// The kernel takes back look-ups of a node.

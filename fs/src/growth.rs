@@ -1,10 +1,10 @@
 //! Waiting for journals to grow: held reads, poll(2), and whoever follows by asking for attributes.
 
 use crate::nodes::{Role, Side};
-use crate::patience::{PAUSE_FIRST, PAUSE_MAX};
+use crate::patience::outlast;
 use crate::shown::Shown;
 use crate::{Error, Filesystem, HandleId, NodeId, Wait};
-use protocol::{Life, Offset, Remedy, inode_range};
+use protocol::{Life, Offset, inode_range};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -98,19 +98,13 @@ impl Filesystem {
     /// and can be given up by dropping this.
     pub(crate) async fn grown(&self, shown: &Shown, offset: Offset) -> Result<(), Error> {
         let _counted = self.waiting.enter();
-        let mut pause = PAUSE_FIRST;
-        loop {
-            match self.journals.grown(shown.journal(), shown.life(), offset).await {
-                Ok(stat) if stat.life == shown.life() => return Ok(()),
-                Ok(_) | Err(client::Error::NotFound(_)) => return Err(Error::Stale),
-                Err(error) if error.remedy() == Remedy::Later => {
-                    let journal = shown.journal();
-                    tracing::debug!(%error, %journal, "growth is asked for again");
-                }
-                Err(error) => return Err(error.into()),
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+        let journal = shown.journal();
+        let ask = || self.journals.grown(journal, shown.life(), offset);
+        let note = |error| tracing::debug!(%error, %journal, "growth is asked for again");
+        match outlast(ask, note).await {
+            Ok(stat) if stat.life == shown.life() => Ok(()),
+            Ok(_) | Err(client::Error::NotFound(_)) => Err(Error::Stale),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// The first pause before something is asked again, and the longest.
-pub(crate) const PAUSE_FIRST: Duration = Duration::from_millis(5);
-pub(crate) const PAUSE_MAX: Duration = Duration::from_millis(500);
+const PAUSE_FIRST: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
     /// When the operation that asks here gives up. It is of the task and not an argument, since an
@@ -41,20 +41,29 @@ where
     W: Future<Output = Result<T, Error>>,
 {
     let mut last = Error::Unknown;
-    let asking = async {
-        let mut pause = PAUSE_FIRST;
-        loop {
-            match ask().await {
-                Err(error) if error.remedy() == Remedy::Later => last = error,
-                answer => return answer,
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-    };
+    let asking = outlast(ask, |error| last = error);
     match timeout_at(until(limit), asking).await {
         Ok(answer) => answer,
         Err(_elapsed) => Err(last),
+    }
+}
+
+/// Asks until the answer is not `Later`, however long that takes; `note` hears of each that is.
+pub(crate) async fn outlast<T, W>(
+    ask: impl Fn() -> W,
+    mut note: impl FnMut(Error),
+) -> Result<T, Error>
+where
+    W: Future<Output = Result<T, Error>>,
+{
+    let mut pause = PAUSE_FIRST;
+    loop {
+        match ask().await {
+            Err(error) if error.remedy() == Remedy::Later => note(error),
+            answer => return answer,
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 

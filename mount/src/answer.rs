@@ -93,12 +93,7 @@ impl Answers {
     ) -> Wait<T> {
         let (thread, holds) = (request.pid(), self.holds.clone());
         let first = self.timed(request, part, ask());
-        Box::pin(async move {
-            match first.await {
-                Err(error) if error.passes() => holds.outlast(thread, error, ask).await,
-                answer => answer,
-            }
-        })
+        Box::pin(async move { holds.outlast(thread, first, ask).await })
     }
 
     /// Polls the operation once on this thread; only one that waits becomes a task, which ends with

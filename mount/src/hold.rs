@@ -87,23 +87,24 @@ impl Holds {
         }
         self.wait(thread, &follower, &set).await;
         let ask = || self.fs.getattr(node, Caller::default());
-        let fresh = match self.fs.within(Duration::ZERO, ask()).await {
-            Err(error) if error.passes() => self.outlast(thread, error, ask).await?,
-            fresh => fresh?,
-        };
+        let fresh = self.outlast(thread, self.fs.within(Duration::ZERO, ask()), ask).await?;
         self.askers().tell(thread, fresh.inode, fresh.size);
         Ok(fresh)
     }
 
-    /// What was answered with `error`, since the broker is away: a follower is answered when it is
-    /// back, since it would end by the error (GNU tail does, and begins anew with `-F`). It waits
-    /// until it is killed or the mount goes; whoever is none is told at once.
-    pub async fn outlast<T: 'static>(
+    /// What the `first` request comes to. Where the broker is away a follower is answered when it
+    /// is back, since it would end by the error (GNU tail does, and begins anew with `-F`). It
+    /// waits until it is killed or the mount goes; whoever is none is told at once.
+    pub async fn outlast<T>(
         &self,
         thread: u32,
-        mut error: Error,
+        first: impl Future<Output = Result<T, Error>>,
         ask: impl Fn() -> Wait<T>,
     ) -> Result<T, Error> {
+        let mut error = match first.await {
+            Err(error) if error.passes() => error,
+            answer => return answer,
+        };
         let again = async {
             while error.passes() && thread != 0 && self.follower(thread).await.is_some() {
                 tokio::time::sleep(OUTLASTING_PACE).await;

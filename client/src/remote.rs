@@ -46,6 +46,7 @@ use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, Life, Offset};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 /// Journals of a broker that listens at a URL.
 pub struct Remote {
@@ -55,7 +56,7 @@ pub struct Remote {
     watch: watch::Watch,
     /// Waiters on a Gazette broker.
     blocked: Semaphore,
-    _pulse: pulse::Pulse,
+    _pulse: JoinSet<()>,
     /// Whose room `space` tells.
     disk: Option<Arc<dyn Disk>>,
 }
@@ -74,7 +75,7 @@ impl Remote {
         Ok(Remote {
             watch: watch::Watch::new(door.clone()),
             each: each::Each::new(door.clone()),
-            _pulse: pulse::Pulse::start(door.clone()),
+            _pulse: pulse::start(door.clone()),
             door,
             streams: streams::Streams::new(Arc::new(Fragments::new(None))),
             blocked: Semaphore::new(BLOCKED_READS_MAX),

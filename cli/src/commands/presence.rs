@@ -4,19 +4,10 @@ use client::Away;
 use protocol::duration;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
-/// The task that tells; it ends with this.
-pub struct Telling(AbortHandle);
-
-impl Drop for Telling {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Logs whenever the broker at `url` goes, and comes back.
-pub fn tell(url: &str, mut presence: watch::Receiver<Option<Away>>) -> Telling {
+/// Logs whenever the broker at `url` goes, and comes back: by a task, which ends with the set.
+pub fn tell(url: &str, mut presence: watch::Receiver<Option<Away>>) -> JoinSet<()> {
     let url = url.to_owned();
     let telling = async move {
         let mut last = None;
@@ -34,7 +25,9 @@ pub fn tell(url: &str, mut presence: watch::Receiver<Option<Away>>) -> Telling {
             }
         }
     };
-    Telling(tokio::spawn(telling).abort_handle())
+    let mut task = JoinSet::new();
+    task.spawn(telling);
+    task
 }
 
 /// What there is to say of a change.

@@ -76,6 +76,9 @@ impl Door {
     /// Whether the broker is one of ours. Asked once of each connection, with its first request.
     pub async fn is_courant(&self) -> Result<bool, Error> {
         let kind = self.of_connection(self.line.number());
+        if let Some(known) = kind.get() {
+            return Ok(*known != Kind::Gazette);
+        }
         let known = *kind.get_or_try_init(|| self.probe()).await?;
         self.learn(known);
         Ok(known != Kind::Gazette)

@@ -9,23 +9,14 @@
 use super::door::Door;
 use crate::limits::{PAUSE_MAX, PULSE_AFTER, PULSE_MAX};
 use std::sync::Arc;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// The task that asks; it ends with this.
-pub(crate) struct Pulse(AbortHandle);
-
-impl Pulse {
-    /// Needs a tokio runtime around it.
-    pub fn start(door: Arc<Door>) -> Self {
-        Pulse(tokio::spawn(async move { feel(&door).await }).abort_handle())
-    }
-}
-
-impl Drop for Pulse {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// The task that asks, which ends with the set. Needs a tokio runtime around it.
+pub(crate) fn start(door: Arc<Door>) -> JoinSet<()> {
+    let mut task = JoinSet::new();
+    task.spawn(async move { feel(&door).await });
+    task
 }
 
 async fn feel(door: &Door) {

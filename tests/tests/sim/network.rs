@@ -81,21 +81,20 @@ impl Network {
         let which = self.0.chance.below(state.links.len() as u64);
         let link = state.links.remove(usize::try_from(which).expect("an index"));
         drop(state);
-        self.0.trace.line(format_args!("network cut {}", link.number));
-        link.tasks.iter().for_each(AbortHandle::abort);
+        self.end(&link);
         true
     }
 
     /// Cuts those of so many connections that are still there.
     fn cut(&self, numbers: &[u64]) {
-        self.state().links.retain(|link| {
-            let stays = !numbers.contains(&link.number);
-            if !stays {
-                self.0.trace.line(format_args!("network cut {}", link.number));
-                link.tasks.iter().for_each(AbortHandle::abort);
-            }
-            stays
-        });
+        let is_meant = |link: &mut Link| numbers.contains(&link.number);
+        let links: Vec<Link> = self.state().links.extract_if(.., is_meant).collect();
+        links.iter().for_each(|link| self.end(link));
+    }
+
+    fn end(&self, link: &Link) {
+        self.0.trace.line(format_args!("network cut {}", link.number));
+        link.tasks.iter().for_each(AbortHandle::abort);
     }
 
     /// Connects a client to the broker, if it listens; the number of the connection comes with it.

@@ -19,12 +19,14 @@ mod kept;
 mod limits;
 mod loan;
 mod mirrors;
+mod recall;
 mod refused;
 mod saved;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod usage;
 
 pub use refused::Refused;
 
@@ -39,6 +41,7 @@ use protocol::request::Change;
 use protocol::response::ListedJournal;
 use protocol::{Fragment, Journal, Life, Offset, Span};
 use shared::Shared;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -50,7 +53,7 @@ pub struct Cached {
 
 impl Cached {
     /// Journals of `inner` with mirrors on `disk`, which hold up to `budget` bytes together; what
-    /// is lent counts, and is never freed. `source` names where the journals come from. Needs a
+    /// is lent counts, and is asked back where it grows beyond that. `source` names where the journals come from. Needs a
     /// tokio runtime around it.
     pub fn open(
         inner: Arc<dyn Journals>,
@@ -200,6 +203,10 @@ impl Journals for Cached {
             self.fetches.spawn(follow::follow(self.shared.clone(), kept));
         }
         Some(loan)
+    }
+
+    fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
+        self.shared.mirrors.recalls.watch()
     }
 
     fn knows_writers(&self) -> bool {

@@ -13,10 +13,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// How far from where the last read ended a read still counts as its successor: the kernel sends
-/// those that read ahead side by side.
-const NEAR: u64 = 1 << 20;
-
 /// The tasks of a cache. They end when it goes.
 pub(super) struct Fetches {
     places: Arc<Semaphore>,
@@ -150,12 +146,12 @@ impl Kept {
     /// here or on its way: where to fetch from.
     fn follows(&self, read: Span) -> Option<Offset> {
         let mut state = self.state();
-        let last = std::mem::replace(&mut state.read_to, read.end());
-        let begin = read.begin();
-        if begin.since(last) > NEAR || last.since(begin) > NEAR {
+        let goes_on = state.goes_on(read);
+        state.read_to = read.end();
+        if !goes_on {
             return None;
         }
-        let from = state.local.covering(begin).map_or(read.end(), Span::end);
+        let from = state.local.covering(read.begin()).map_or(read.end(), Span::end);
         let is_near = from.since(read.end()) < AHEAD / 2;
         let is_fetched = state.fetches.values().any(|span| span.contains(from));
         (is_near && from < state.head && !is_fetched).then_some(from)

@@ -1,11 +1,13 @@
 //! Following the journals that the kernel reads itself: it sees the mirror's file and nothing else.
 
 use super::kept::Kept;
+use super::limits::RECALL_PAUSE;
 use super::shared::Shared;
 use crate::Error;
 use crate::retry::Pauses;
 use index::blocking::off_thread;
 use std::sync::Arc;
+use tokio::time::sleep;
 
 /// Keeps a lent mirror at its journal's head until the last loan is given back. What it grew by
 /// beyond the budget goes then.
@@ -16,6 +18,8 @@ pub(super) async fn follow(shared: Arc<Shared>, kept: Arc<Kept>) {
         tokio::select! {
             biased;
             () = kept.returned.notified() => {}
+            // Others may have been asked back meanwhile, or had a writer then.
+            () = sleep(RECALL_PAUSE), if shared.mirrors.is_over() => free_excess(&shared).await,
             grown = shared.inner.grown(&kept.journal, kept.life, dense_to) => match grown {
                 Ok(stat) if stat.life == kept.life => {
                     shared.mirrors.learn(&stat);
@@ -38,8 +42,14 @@ pub(super) async fn follow(shared: Arc<Shared>, kept: Arc<Kept>) {
         }
     }
     if shared.mirrors.is_over() {
-        off_thread(move || shared.mirrors.free_excess()).await;
+        free_excess(&shared).await;
     }
+    shared.mirrors.recalls.returned(kept.life);
+}
+
+async fn free_excess(shared: &Arc<Shared>) {
+    let shared = shared.clone();
+    off_thread(move || shared.mirrors.free_excess()).await;
 }
 
 /// Whether the mirror is still lent. If not, the next loan has it followed anew.

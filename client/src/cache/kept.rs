@@ -4,8 +4,9 @@
 //! Bytes come in under one lock and go under the same one, index first, so that a range is never
 //! fetched into while it is freed. What is lent is never freed, and only grows at its end.
 
-use super::limits::CHUNK_LEN;
+use super::limits::NEAR;
 use super::totals::Totals;
+use super::usage::{Piece, Usage};
 use crate::Stat;
 use bytes::Bytes;
 use index::Error;
@@ -13,10 +14,12 @@ use index::disk::Disk;
 use index::mirror::Mirror;
 use index::spans::SpanSet;
 use protocol::{Journal, Life, Offset, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// See the module.
 pub(super) struct Kept {
@@ -55,12 +58,11 @@ pub(super) struct State {
     pub fetches: BTreeMap<u64, Span>,
     /// Where the last read ended.
     pub read_to: Offset,
+    /// When something was last appended here.
+    written: Option<Instant>,
     /// Changes when bytes go.
     evictions: u64,
-    /// When a chunk was last used, by its number.
-    used: BTreeMap<u64, u64>,
-    /// When all of them were.
-    all_used: u64,
+    usage: Usage,
 }
 
 impl State {
@@ -73,20 +75,17 @@ impl State {
         self.local.covering(Offset::ZERO).map_or(Offset::ZERO, Span::end)
     }
 
+    /// Whether a read is one of a sequence: the kernel sends those that read ahead side by side.
+    pub fn goes_on(&self, read: Span) -> bool {
+        let (begin, last) = (read.begin(), self.read_to);
+        begin.since(last) <= NEAR && last.since(begin) <= NEAR
+    }
+
     /// Whether a mirror that was whole lacks no more than a little growth.
     pub fn is_nearly_whole(&self, within: u64) -> bool {
         let dense_to = self.dense_to();
         dense_to > Offset::ZERO && self.head.since(dense_to) <= within
     }
-}
-
-fn chunks(span: Span) -> std::ops::Range<u64> {
-    span.begin().as_u64() / CHUNK_LEN..span.end().as_u64().div_ceil(CHUNK_LEN)
-}
-
-fn chunk(number: u64) -> Span {
-    let begin = Offset::try_from(number * CHUNK_LEN).expect("a chunk of a journal");
-    Span::at(begin, CHUNK_LEN)
 }
 
 impl Kept {
@@ -140,6 +139,16 @@ impl Kept {
         self.state().loans > 0
     }
 
+    /// Local bytes.
+    pub fn len(&self) -> u64 {
+        self.state().local.len()
+    }
+
+    /// Whether something was appended here a moment ago.
+    pub fn was_written_within(&self, moment: Duration) -> bool {
+        self.state().written.is_some_and(|written| written.elapsed() < moment)
+    }
+
     pub fn head(&self) -> Offset {
         self.state().head
     }
@@ -182,7 +191,8 @@ impl Kept {
             return None;
         }
         let read = Span::at(offset, bytes.len() as u64);
-        state.used.extend(chunks(read).map(|number| (number, tick)));
+        let goes_on = state.goes_on(read);
+        state.usage.read(read, goes_on, tick);
         Some(Bytes::from(bytes))
     }
 
@@ -205,7 +215,7 @@ impl Kept {
         let mut state = self.state();
         let old = state.local.len();
         state.local.insert(span);
-        state.used.extend(chunks(span).map(|number| (number, tick)));
+        state.usage.came(span, tick);
         self.totals.changed(old, state.local.len(), state.loans > 0);
         drop(state);
         self.tell();
@@ -226,6 +236,7 @@ impl Kept {
         let follows = {
             let mut state = self.state();
             state.head = state.head.max(span.end());
+            state.written = Some(Instant::now());
             let before = span.begin().get() - 1;
             before < 0 || Offset::new(before).is_ok_and(|at| state.local.covering(at).is_some())
         };
@@ -288,29 +299,26 @@ impl Kept {
         drop(self.change());
     }
 
-    /// Chunks that may go, with when each was last used.
-    pub fn evictable(&self) -> Vec<(u64, Span)> {
+    /// Pieces that may go.
+    pub fn evictable(&self) -> Vec<Piece> {
         let mut state = self.state();
         if state.loans > 0 || state.is_gone {
             return Vec::new();
         }
-        let State { local, used, all_used, .. } = &mut *state;
-        let numbers: BTreeSet<u64> = local.iter().flat_map(chunks).collect();
-        used.retain(|number, _| numbers.contains(number));
-        let last_used = |number: &u64| used.get(number).copied().unwrap_or(0).max(*all_used);
-        numbers.iter().map(|number| (last_used(number), chunk(*number))).collect()
+        let State { local, usage, .. } = &mut *state;
+        usage.pieces(local)
     }
 
     /// Uses all of it at once: what was lent was read by the kernel, which tells nobody.
     pub fn touch(&self, tick: u64) {
-        self.state().all_used = tick;
+        self.state().usage.touch(tick);
     }
 
     /// When any of it was last used.
     pub fn last_used(&self) -> u64 {
         let state = self.state();
         match state.loans {
-            0 => state.used.values().copied().max().unwrap_or(0).max(state.all_used),
+            0 => state.usage.last(),
             _ => u64::MAX,
         }
     }

@@ -12,6 +12,9 @@ pub(super) const PIECE_MAX: usize = 1 << 20;
 /// a gigabit a second.
 pub(super) const AHEAD: u64 = 8 << 20;
 
+/// How far from where the last read ended a read still counts as its successor.
+pub(super) const NEAR: u64 = 1 << 20;
+
 /// Fetches under way at once, each with one piece in memory. A reader beyond them reads past the
 /// cache.
 pub(super) const FETCHES_MAX: usize = 16;
@@ -25,6 +28,13 @@ pub(super) const LENT_MAX: usize = 1024;
 
 /// Up to here a journal that was whole is made so again when its growth is told.
 pub(super) const GROWTH_MAX: u64 = 1 << 20;
+
+/// Of the budget, what was read once and last is freed no sooner than what was read again: bytes
+/// that were fetched ahead are among it.
+pub(super) const FRESH_SHARE: u64 = 8;
+
+/// Between two journals whose loans are asked back, and for how long nobody appended to one here.
+pub(super) const RECALL_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long whoever asks for a size waits for a lent mirror to have as many bytes.
 pub(super) const CATCH_UP_MAX: Duration = Duration::from_secs(2);

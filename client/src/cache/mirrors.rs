@@ -1,10 +1,12 @@
 //! All mirrors of a cache: found by journal, bounded by the budget, put away at a clean stop.
 
 use super::kept::{Kept, State};
-use super::limits::{MIRRORS_MAX, REST};
+use super::limits::{FRESH_SHARE, MIRRORS_MAX, REST};
+use super::recall::Recalls;
 use super::refused::Refused;
 use super::saved::{self, Saved, SavedMirror};
 use super::totals::{Sums, Totals};
+use super::usage::Piece;
 use crate::{Loan, Stat};
 use index::Error;
 use index::disk::{Disk, Lock};
@@ -28,6 +30,7 @@ pub(super) struct Mirrors {
     ticks: Arc<AtomicU64>,
     /// Nothing is written before this: the local disk failed.
     rests_until: Mutex<Option<Instant>>,
+    pub recalls: Recalls,
     /// Held while bytes are freed: one does it for all.
     freeing: Mutex<()>,
     /// Where the journals come from: another source has other lives of the same number.
@@ -50,6 +53,7 @@ impl Mirrors {
             table: Mutex::default(),
             ticks: Arc::new(AtomicU64::new(1)),
             rests_until: Mutex::default(),
+            recalls: Recalls::default(),
             freeing: Mutex::default(),
             source,
             _lock: lock,
@@ -176,6 +180,13 @@ impl Mirrors {
 
     pub fn lend(&self, journal: &Journal) -> Option<(Arc<Kept>, Loan)> {
         let kept = self.find(journal)?;
+        if self.recalls.has(kept.life) {
+            if kept.is_lent() {
+                return None;
+            }
+            // It was named just when the last loan came back.
+            self.recalls.returned(kept.life);
+        }
         let loan = super::loan::lend(&kept, &self.ticks)?;
         Some((kept, loan))
     }
@@ -252,32 +263,43 @@ impl Mirrors {
         if self.is_over() {
             self.drop_oldest();
         }
+        if self.is_over() && self.totals.is_over_lent() {
+            self.recalls.name_largest(&self.all());
+        }
     }
 
-    /// Frees the chunks that were not used for longest, so many bytes of them or a little more; how
-    /// many went. What is lent stays.
+    fn all(&self) -> Vec<Arc<Kept>> {
+        self.table().values().cloned().collect()
+    }
+
+    /// Frees the pieces that were read once, the oldest first, and then those that were not used
+    /// for longest; so many bytes of them or a little more. How many went. What is lent stays.
     fn free(&self, wanted: u64) -> u64 {
         let _freeing = self.freeing.lock().expect("no holder panics");
-        let all: Vec<Arc<Kept>> = self.table().values().cloned().collect();
-        let mut chunks: Vec<_> = (0..all.len())
-            .flat_map(|at| {
-                all[at].evictable().into_iter().map(move |(tick, span)| (tick, at, span))
-            })
-            .collect();
-        chunks.sort_unstable();
+        let mut pieces: Vec<(Piece, Arc<Kept>)> = Vec::new();
+        for kept in self.all() {
+            pieces.extend(kept.evictable().into_iter().map(|piece| (piece, kept.clone())));
+        }
+        pieces.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.used));
+        let mut fresh = self.totals.budget() / FRESH_SHARE;
+        for (piece, _) in pieces.iter_mut().filter(|(piece, _)| piece.is_cold) {
+            let Some(left) = fresh.checked_sub(piece.span.len()) else { break };
+            (fresh, piece.is_cold) = (left, false);
+        }
+        pieces.sort_by_key(|(piece, _)| (!piece.is_cold, piece.used));
         let mut freed = 0;
-        for (_, at, span) in chunks {
+        for (piece, kept) in pieces {
             if freed >= wanted {
                 break;
             }
-            freed += all[at].evict(span);
+            freed += kept.evict(piece.span);
         }
         freed
     }
 
     /// Removes the mirror that was not used for longest and is not lent.
     fn drop_oldest(&self) {
-        let all: Vec<Arc<Kept>> = self.table().values().cloned().collect();
+        let all = self.all();
         let oldest = all.iter().map(|kept| (kept.last_used(), kept)).min_by_key(|(used, _)| *used);
         if let Some((used, kept)) = oldest
             && used < u64::MAX
@@ -288,8 +310,8 @@ impl Mirrors {
 
     /// Writes the list of what is here, which the next start on this boot goes on with.
     pub fn save(&self) -> std::io::Result<()> {
-        let all: Vec<Arc<Kept>> = self.table().values().cloned().collect();
-        let mirrors = all.iter().filter_map(|kept| SavedMirror::of(kept)).collect();
+        let mirrors = self.all();
+        let mirrors = mirrors.iter().filter_map(|kept| SavedMirror::of(kept)).collect();
         let boot = self.disk.boot_id()?;
         saved::put(&*self.disk, &Saved { source: self.source.clone(), boot, mirrors })
     }

@@ -65,9 +65,16 @@ impl World {
 
     /// Reads to the end, as cat does.
     async fn read_all(&self, life: Life) -> Vec<u8> {
+        self.read_all_of(&log(), life).await
+    }
+
+    async fn read_all_of(&self, journal: &Journal, life: Life) -> Vec<u8> {
+        let (journal, life, max) = (journal.clone(), Some(life), 128 << 10);
+        let mut read = Read { journal, life, offset: Offset::ZERO, max };
         let mut all = Vec::new();
         loop {
-            match self.read(life, all.len(), 128 << 10).await.expect("readable") {
+            read.offset = offset(all.len());
+            match self.cached().read(read.clone()).await.expect("readable") {
                 bytes if bytes.is_empty() => return all,
                 bytes => all.extend_from_slice(&bytes),
             }
@@ -231,20 +238,51 @@ async fn the_budget_holds_and_what_is_lent_stays() {
     // Case: others come and go; what is lent stays.
     let other: Journal = "local/other".parse().expect("valid");
     let other_life = world.elsewhere.put(&other, expected.clone());
-    let mut at = 0;
-    while at < expected.len() {
-        let read = Read {
-            journal: other.clone(),
-            life: Some(other_life),
-            offset: offset(at),
-            max: 256 << 10,
-        };
-        let bytes = world.cached().read(read).await.expect("readable");
-        assert!(bytes == expected[at..at + bytes.len()]);
-        at += bytes.len();
-    }
+    assert!(world.read_all_of(&other, other_life).await == expected);
     assert!(world.state("cache-bytes") <= 4 * MIB);
     assert!(bytes_of(&loan) == content(8, MIB));
+}
+
+#[tokio::test]
+async fn a_scan_does_not_drive_out_what_is_read_again() {
+    let world = World::new(16 * MIB);
+    let life = world.elsewhere.put(&log(), content(12, 8 * MIB));
+    for _ in 0..2 {
+        world.read_all(life).await;
+    }
+    let other: Journal = "local/other".parse().expect("valid");
+    let expected = content(13, 40 * MIB);
+    let other_life = world.elsewhere.put(&other, expected.clone());
+    world.fetched();
+    assert!(world.read_all_of(&other, other_life).await == expected);
+    // Case: what was fetched ahead of the scan was not freed before it came there.
+    assert_eq!(world.fetched(), expected.len());
+    assert!(world.read_all(life).await == content(12, 8 * MIB));
+    assert_eq!(world.fetched(), 0);
+}
+
+#[tokio::test]
+async fn what_is_lent_and_outgrows_the_budget_is_asked_back() {
+    let world = World::new(4 * MIB);
+    let life = world.elsewhere.put(&log(), content(14, MIB));
+    world.read_all(life).await;
+    let loan = world.lend().expect("it is whole");
+    let mut asked = world.cached().revocations();
+    let append = |content: Vec<u8>| Append::new(log(), content.into());
+    // Case: whoever writes it here would get the error of its readers.
+    world.cached().append(append(content(15, 4 * MIB))).await.expect("appended");
+    assert!(world.state("cache-bytes") > 4 * MIB && asked.borrow().is_empty());
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    tokio::time::resume();
+    world.elsewhere.push(&log(), b"more");
+    world.cached().stat(&log()).await.expect("told");
+    assert!(asked.borrow_and_update().contains(&life));
+    // Case: it is not lent before all of it is back, and may be then.
+    assert!(world.lend().is_none());
+    drop(loan);
+    asked.wait_for(|lives| lives.is_empty()).await.expect("the cache is there");
+    assert!(world.state("cache-bytes") <= 4 * MIB);
 }
 
 #[tokio::test]

@@ -67,6 +67,11 @@ impl Totals {
         true
     }
 
+    /// Whether more is lent than would be now.
+    pub fn is_over_lent(&self) -> bool {
+        self.lock().lent_len > self.budget / 2
+    }
+
     pub fn give_back(&self, len: u64) {
         let mut sums = self.lock();
         sums.lent -= 1;
@@ -84,11 +89,11 @@ mod tests {
         totals.changed(0, 1600, false);
         assert_eq!(totals.excess(), 0);
         assert!(totals.lend(500) && totals.lend(300));
-        assert!(!totals.lend(1));
+        assert!(!totals.lend(1) && !totals.is_over_lent());
         // Case: what is lent already goes on growing, and nothing else is lent then.
         totals.changed(300, 400, true);
         assert_eq!(totals.sums(), Sums { len: 1700, lent_len: 900, lent: 2 });
-        assert_eq!(totals.excess(), 200);
+        assert_eq!((totals.excess(), totals.is_over_lent()), (200, true));
         totals.give_back(500);
         assert!(!totals.lend(401) && totals.lend(400));
     }

@@ -224,6 +224,25 @@ fn the_cache_keeps_to_its_size_and_the_mount_to_its_memory() {
 }
 
 #[test]
+fn a_file_that_outgrows_the_cache_gives_way() {
+    let up = Up::start();
+    let second = up.second_with(&["--cache-size", "8M"]);
+    let expected = content(9, 12 << 20);
+    let (first, more) = expected.split_at(2 << 20);
+    put(&up, "log", first);
+    let file = second.file("log");
+    assert!(cat(&file) == first);
+    let mut reader = holder("open", &file);
+    until("it is lent", || told(&second, "cache-lent-journals") == 1);
+    put(&up, "log", more);
+    until("it is given up", || told(&second, "revoked") == 1);
+    assert_eq!(String::from_utf8_lossy(&let_read(&mut reader)).trim_end(), "EIO");
+    until("the size is kept", || allocated(&second) <= 9 << 20);
+    assert!(cat(&file) == expected);
+    assert_eq!(mode(&file), "direct");
+}
+
+#[test]
 fn a_full_local_disk_costs_the_cache_alone() {
     let up = Up::start();
     let expected = content(6, 12 << 20);

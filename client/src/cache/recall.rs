@@ -1,0 +1,56 @@
+//! Asking loans back: what is lent goes on growing, and nothing of it is freed.
+
+use super::kept::Kept;
+use super::limits::RECALL_PAUSE;
+use protocol::Life;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The journals whose loans are to be given back. None of them is lent meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Recalls {
+    lives: watch::Sender<BTreeSet<Life>>,
+    /// When the last one was named.
+    last: Mutex<Option<Instant>>,
+}
+
+impl Recalls {
+    pub fn watch(&self) -> watch::Receiver<BTreeSet<Life>> {
+        self.lives.subscribe()
+    }
+
+    pub fn has(&self, life: Life) -> bool {
+        self.lives.borrow().contains(&life)
+    }
+
+    /// All loans of the journal are back.
+    pub fn returned(&self, life: Life) {
+        self.lives.send_if_modified(|lives| lives.remove(&life));
+    }
+
+    /// Names the lent journal with the most bytes, since what is local is over the budget and more
+    /// than half of that is lent. A journal that was appended to here a moment ago has a writer,
+    /// who would get its readers' error. One after the other: whoever is told needs a moment to
+    /// close its file.
+    pub fn name_largest(&self, all: &[Arc<Kept>]) {
+        let mut last = self.last.lock().expect("no holder panics");
+        if last.is_some_and(|last| last.elapsed() < RECALL_PAUSE) {
+            return;
+        }
+        let may_name = |kept: &&Arc<Kept>| {
+            kept.is_lent() && !self.has(kept.life) && !kept.was_written_within(RECALL_PAUSE)
+        };
+        let largest = all.iter().filter(may_name).max_by_key(|kept| kept.len());
+        let Some(largest) = largest else { return };
+        *last = Some(Instant::now());
+        self.lives.send_if_modified(|lives| lives.insert(largest.life));
+        tracing::warn!(
+            journal = %largest.journal,
+            bytes = largest.len(),
+            "the cache is over its size, and open files keep more than half of that: those who \
+             read this one get EIO (a larger --cache-size avoids it)"
+        );
+    }
+}

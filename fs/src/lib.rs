@@ -3,7 +3,7 @@
 //! A [`Filesystem`] answers what a kernel asks: look-ups, attributes, reads, writes. Each operation
 //! is a method that returns a value, or a [`Wait`] that is polled once by the asking thread and
 //! only spawned when it has to wait. All that it knows of journals is `client::Journals`; all that
-//! it knows of a kernel is [`Kernel`], which drops cached pages.
+//! it knows of a kernel is [`Kernel`], which renews cached pages.
 //!
 //! The rooms: [`names`](mod@names) turns file names to journal names and back; `nodes` holds what
 //! the kernel looked up; `shown` is a journal as this mount shows it; `lookup`, `open`, `read`,
@@ -62,7 +62,7 @@ pub use error::Error;
 pub use filesystem::{Caller, Filesystem, Usage, Wait};
 pub use growth::Followed;
 pub use handles::{DirEntry, HandleId, Opened, Way};
-pub use kernel::{Kernel, LastByte};
+pub use kernel::{Kernel, Renewal};
 pub use lookup::Entry;
 pub use nodes::NodeId;
 pub use options::{Fsync, Options, Trimmed};

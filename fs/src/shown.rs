@@ -19,7 +19,7 @@ pub(crate) type Lent = dyn AsFd + Send + Sync;
 /// **Fills.** `sendfile`, `splice`, `MAP_PRIVATE` and readahead go through the kernel's page cache
 /// even where reads do not. A page filled at the head holds NULs after it, and shows them as soon
 /// as the kernel believes in a larger size. So after the first fill no reply tells a size before
-/// the pages that were filled at the last told size are dropped ([`Shown::telling`]). Reads are
+/// the page that was filled at the last told size is made right ([`Shown::telling`]). Reads are
 /// bounded by what is readable and never by what was told.
 pub(crate) struct Shown {
     journal: Journal,
@@ -27,8 +27,10 @@ pub(crate) struct Shown {
     /// The nodes that the kernel may have pages of.
     nodes: Mutex<BTreeSet<NodeId>>,
     filled: AtomicBool,
-    /// The size told last, since the first fill. Held while pages are dropped, so that nobody tells
-    /// a size whose pages another is still dropping.
+    /// The largest size told before the first fill.
+    told_unfilled: AtomicU64,
+    /// The size told last, since the first fill. Held while pages are renewed, so that nobody tells
+    /// a size whose pages another is still renewing.
     told: tokio::sync::Mutex<Offset>,
     /// The head that attributes told last, to whomever.
     shown_head: AtomicU64,
@@ -76,6 +78,7 @@ impl Shown {
             life,
             nodes: Mutex::default(),
             filled: AtomicBool::new(false),
+            told_unfilled: AtomicU64::new(0),
             told: tokio::sync::Mutex::new(Offset::ZERO),
             shown_head: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
@@ -118,9 +121,14 @@ impl Shown {
     /// where none were filled, or such a size was told.
     pub(crate) async fn telling(&self, head: Offset) -> Option<Telling<'_>> {
         if !self.is_filled() {
-            return None;
+            self.told_unfilled.fetch_max(head.as_u64(), Ordering::SeqCst);
+            // Whoever marks a fill after this finds the size, and reads as far.
+            if !self.is_filled() {
+                return None;
+            }
         }
-        let told = self.told.lock().await;
+        let mut told = self.told.lock().await;
+        *told = (*told).max(offset(self.told_unfilled.load(Ordering::SeqCst)));
         let nodes = self.nodes.lock().expect("no holder panics").clone();
         (*told < head).then_some(Telling { told, nodes })
     }
@@ -132,7 +140,7 @@ impl Shown {
 
     /// The head that attributes told last.
     pub(crate) fn head_shown(&self) -> Offset {
-        Offset::try_from(self.shown_head.load(Ordering::Relaxed)).expect("it was an offset")
+        offset(self.shown_head.load(Ordering::Relaxed))
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -178,6 +186,10 @@ impl Telling<'_> {
     pub(crate) fn end(mut self, head: Offset) {
         *self.told = head;
     }
+}
+
+fn offset(stored: u64) -> Offset {
+    Offset::try_from(stored).expect("it was an offset")
 }
 
 fn same_file(a: &Arc<Lent>, b: &Arc<Lent>) -> bool {

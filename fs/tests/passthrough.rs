@@ -5,11 +5,12 @@
 mod world;
 
 use fs::double::Double;
-use fs::{Caller, Kernel, LastByte, NodeId, ReadAt, Way};
+use fs::{Caller, Kernel, NodeId, ReadAt, Renewal, Way};
 use futures::future::BoxFuture;
 use protocol::Offset;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use world::{APPEND, SELF, World, errno, journal};
@@ -106,60 +107,75 @@ async fn what_is_no_longer_whole_in_its_mirror_is_read_directly() {
     assert_eq!(way(&world, OFlags::RDONLY).await.0, None);
 }
 
-/// A kernel that notes which pages it drops, and what was told while it did.
+/// A kernel that notes how its pages are renewed.
 #[derive(Default)]
-struct Cache {
-    dropped: Mutex<Vec<(NodeId, Offset)>>,
-    /// The last bytes that it was shown, and where.
-    shown: Mutex<Vec<(NodeId, u64, u8)>>,
-}
+struct Cache(Mutex<Vec<(NodeId, Renewal)>>);
 
 impl Kernel for Cache {
-    fn renew(&self, node: NodeId, from: Offset, last: Option<LastByte>) -> BoxFuture<'static, ()> {
-        self.dropped.lock().unwrap().push((node, from));
-        self.shown.lock().unwrap().extend(last.map(|last| (node, last.at.as_u64(), last.byte)));
+    fn renew(&self, node: NodeId, renewal: Renewal) -> BoxFuture<'static, ()> {
+        self.0.lock().unwrap().push((node, renewal));
         Box::pin(async {})
     }
 }
 
 impl Cache {
-    fn take(&self) -> Vec<(NodeId, u64)> {
-        let dropped = std::mem::take(&mut *self.dropped.lock().unwrap());
-        dropped.into_iter().map(|(node, from)| (node, from.as_u64())).collect()
+    fn take(&self) -> Vec<(NodeId, Renewal)> {
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
+/// Nothing is dropped, and these pieces are put, each a place and bytes.
+fn puts(pieces: &[(i64, &[u8])]) -> Renewal {
+    let put = |(at, bytes): &(i64, &[u8])| (Offset::new(*at).unwrap(), bytes.to_vec().into());
+    Renewal { drop_from: None, puts: pieces.iter().map(put).collect() }
+}
+
+fn drops(from: i64) -> Renewal {
+    Renewal { drop_from: Some(Offset::new(from).unwrap()), puts: Vec::new() }
+}
+
 #[tokio::test]
-async fn pages_are_dropped_before_a_new_size_is_told_once_the_cache_is_used() {
+async fn pages_are_made_right_before_a_new_size_is_told_once_the_cache_is_used() {
     let (world, _directory) = lending();
     let cache = Arc::new(Cache::default());
     world.fs.attach(cache.clone());
     world.echo("a.log", &[b'x'; 5_000]).await.unwrap();
     let passthrough = world.find("a.log").await.unwrap().node;
-    let (_, direct) = way(&world, OFlags::RDWR).await;
+    let (_, handle) = way(&world, OFlags::RDWR).await;
+    let direct = find_direct(&world).await;
     world.stat("a.log").await.unwrap();
     assert_eq!(cache.take(), [], "nothing was cached");
 
-    let fill = ReadAt { handle: direct, offset: 0, size: 8_192, nonblocking: false, fills: true };
+    let fill = ReadAt { handle, offset: 0, size: 8_192, nonblocking: false, fills: true };
     assert_eq!(world.fs.read(fill).await.unwrap().len(), 5_000);
-    // Case: the first size since; every page may be one that was filled at the tail.
-    world.stat("a.log").await.unwrap();
-    let first = cache.take();
-    assert!(first.len() >= 2 && first.iter().all(|(_, from)| *from == 0), "{first:?}");
-    assert!(first.iter().any(|(node, _)| *node == passthrough));
-    // Case: no growth, nothing to drop; growth, the old tail page of every node.
+    // Case: no growth since.
     world.stat("a.log").await.unwrap();
     assert_eq!(cache.take(), []);
-    world.write(direct, 0, b"y", OFlags::RDWR | OFlags::APPEND).await.unwrap();
-    let grown = cache.take();
-    assert_eq!(grown.len(), first.len());
-    assert!(grown.iter().all(|(_, from)| *from == 4_096), "{grown:?}");
-
-    // The kernel's size follows, but for the node whose reads end with its file.
-    let shown = std::mem::take(&mut *cache.shown.lock().unwrap());
-    assert!(shown.contains(&(find_direct(&world).await, 4_999, b'x')), "{shown:?}");
-    assert!(shown.contains(&(find_direct(&world).await, 5_000, b'y')), "{shown:?}");
-    assert!(shown.iter().all(|(node, ..)| *node != passthrough), "{shown:?}");
+    // Case: the page of the old tail gets its bytes where it lies, for which a fill has to be over
+    // that is under way; and where the kernel reads a file, pages are dropped.
+    world.write(handle, 0, b"y", OFlags::RDWR | OFlags::APPEND).await.unwrap();
+    let mut tail = vec![b'x'; 5_000 - 4_096];
+    tail.push(b'y');
+    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
+    assert_eq!(grown[&direct], puts(&[(4_999, b"x"), (4_096, &tail)]));
+    assert_eq!(grown[&passthrough], drops(4_096));
+    // Case: much growth: the rest of that page, and the byte by which the kernel knows the size.
+    world.echo("a.log", &[b'z'; 40_000]).await.unwrap();
+    tail.resize(4_096, b'z');
+    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
+    assert_eq!(grown[&direct], puts(&[(5_000, b"y"), (4_096, &tail), (45_000, b"z")]));
+    // Case: no page lies across the old end.
+    world.echo("a.log", &[b'z'; 55]).await.unwrap();
+    cache.take();
+    world.echo("a.log", b"0123").await.unwrap();
+    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
+    assert_eq!(grown[&direct], puts(&[(45_059, b"3")]));
+    // Case: what lies before the old end in its page can't be read.
+    world.double.trim(&journal("test/a.log"), 45_058);
+    world.echo("a.log", b"4").await.unwrap();
+    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
+    let last = puts(&[(45_060, b"4")]);
+    assert_eq!(grown[&direct], Renewal { puts: last.puts, ..drops(45_056) });
 }
 
 /// The direct node of a.log: what a caller without a thread is always given.

@@ -1,9 +1,8 @@
 //! The kernel's page cache, as far as the mount asks for it: renewing pages of the tail.
 
-use fs::{Kernel, LastByte, NodeId};
+use fs::{Kernel, NodeId, Renewal};
 use fuser::{INodeNo, Notifier};
 use futures::future::BoxFuture;
-use protocol::Offset;
 use std::io;
 use tokio::runtime::Handle;
 
@@ -19,26 +18,22 @@ impl Pages {
     }
 }
 
-fn renew(
-    notifier: &Notifier,
-    node: NodeId,
-    from: Offset,
-    last: Option<LastByte>,
-) -> io::Result<()> {
-    // A length of 0 means up to the end (fuse_reverse_inval_inode).
-    notifier.inval_inode(INodeNo(node.0), from.get(), 0)?;
-    match last {
-        Some(LastByte { at, byte }) => notifier.store(INodeNo(node.0), at.as_u64(), &[byte]),
-        None => Ok(()),
+fn renew(notifier: &Notifier, node: NodeId, renewal: &Renewal) -> io::Result<()> {
+    let inode = INodeNo(node.0);
+    if let Some(from) = renewal.drop_from {
+        // A length of 0 means up to the end (fuse_reverse_inval_inode).
+        notifier.inval_inode(inode, from.get(), 0)?;
     }
+    renewal.puts.iter().try_for_each(|(at, bytes)| notifier.store(inode, at.as_u64(), bytes))
 }
 
 impl Kernel for Pages {
-    /// The notifications wait for the folio of a READ under way (invalidate_inode_pages2_range), so
-    /// they have a thread of their own: on a FUSE thread they would wait for themselves.
-    fn renew(&self, node: NodeId, from: Offset, last: Option<LastByte>) -> BoxFuture<'static, ()> {
+    /// The notifications wait for the folio of a READ under way (invalidate_inode_pages2_range,
+    /// filemap_grab_folio), so they have a thread of their own: on a FUSE thread they would wait
+    /// for themselves.
+    fn renew(&self, node: NodeId, renewal: Renewal) -> BoxFuture<'static, ()> {
         let notifier = self.notifier.clone();
-        let renewing = self.runtime.spawn_blocking(move || renew(&notifier, node, from, last));
+        let renewing = self.runtime.spawn_blocking(move || renew(&notifier, node, &renewal));
         Box::pin(async move {
             match renewing.await {
                 Ok(Ok(())) => {}

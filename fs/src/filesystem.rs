@@ -212,7 +212,11 @@ impl Filesystem {
     /// The placeholder of a node has become the journal.
     pub(crate) fn adopt(&self, node: &Node, name: &str, stat: &Stat) {
         self.placeholders.settle(name);
-        self.nodes.adopt(node, self.gallery.show(&stat.journal, stat.life));
+        let shown = self.gallery.show(&stat.journal, stat.life);
+        if matches!(node.role(), Role::Placeholder(placeholder, _) if placeholder.is_filled()) {
+            shown.mark_filled_empty();
+        }
+        self.nodes.adopt(node, shown);
     }
 
     /// The journal that a name of the tree stands for.

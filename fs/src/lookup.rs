@@ -176,8 +176,7 @@ impl Filesystem {
         if may_pass && self.is_being_revoked(shown) {
             return Side::Passthrough;
         }
-        let lent = || self.journals.lend(shown.journal());
-        if may_pass && lent().is_some_and(|loan| loan.life == shown.life()) {
+        if may_pass && self.journals.may_lend(shown.journal(), shown.life()) {
             Side::Passthrough
         } else {
             Side::Direct

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::limits::PLACEHOLDERS_MAX;
 use protocol::inode_range;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A file without a byte. Its first committed byte makes it a journal of the name it has then.
@@ -12,6 +13,8 @@ pub(crate) struct Placeholder {
     inode: u64,
     /// The name after the mount's prefix; `None` once it was unlinked or replaced.
     name: Mutex<Option<String>>,
+    /// The kernel filled pages of it: it believes in bytes that wait to be committed.
+    filled: AtomicBool,
 }
 
 impl Placeholder {
@@ -21,6 +24,14 @@ impl Placeholder {
 
     pub(crate) fn name(&self) -> Option<String> {
         self.name.lock().expect("no holder panics").clone()
+    }
+
+    pub(crate) fn mark_filled(&self) {
+        self.filled.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::SeqCst)
     }
 
     fn rename(&self, name: Option<String>) {
@@ -54,7 +65,8 @@ impl Placeholders {
         }
         let inode = inode_range::PLACEHOLDERS + table.created;
         table.created += 1;
-        let placeholder = Arc::new(Placeholder { inode, name: Mutex::new(Some(name.to_owned())) });
+        let (name_now, filled) = (Mutex::new(Some(name.to_owned())), AtomicBool::new(false));
+        let placeholder = Arc::new(Placeholder { inode, name: name_now, filled });
         table.by_name.insert(name.to_owned(), placeholder.clone());
         Ok(placeholder)
     }

@@ -1,15 +1,22 @@
 //! Making a size fit to be told: what the kernel cached at the old one is made right first.
 
 use crate::nodes::{Role, Side};
-use crate::shown::Shown;
+use crate::shown::{Shown, Told};
 use crate::{Filesystem, NodeId, Renewal, Trimmed};
+use bytes::Bytes;
 use protocol::Offset;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// A page of the kernel's cache.
 const PAGE: u64 = 4096;
 
-/// Growth that is put into pages whole. Of more, the old tail's page and the last byte are.
-const PUT_MAX: u64 = 4 * PAGE;
+/// Growth that is read at once. Of more, what belongs into the old tail's page is, and the last
+/// byte.
+const READ_MAX: u64 = 4 * PAGE;
+
+/// How long the byte before the old end is waited for, which only the first renewal reads.
+const BEFORE_MAX: Duration = Duration::from_millis(100);
 
 impl Filesystem {
     /// Makes `head` fit to be told. The bytes below must be readable already, and `head` is read
@@ -24,60 +31,107 @@ impl Filesystem {
     pub(crate) async fn publish(&self, shown: &Shown, head: Offset) {
         let Some(kernel) = self.kernel() else { return };
         let Some(telling) = shown.telling(head).await else { return };
-        let renewal_of_tail = self.renewal(shown, telling.last(), head).await;
-        let drop_from = Some(page_of(telling.last()));
+        let told = telling.told();
+        let is_put = telling.nodes.iter().any(|node| self.goes_by_our_size(*node));
+        let growth =
+            if is_put { self.grown_by(shown, told, head).await } else { Growth::default() };
+        let renewal = growth.renewal(told, head);
+        let drop_from = Some(page_of(told.size));
         for node in &telling.nodes {
             let renewal = match self.goes_by_our_size(*node) {
-                true => renewal_of_tail.clone(),
+                true => renewal.clone(),
                 false => Renewal { drop_from, ..Renewal::default() },
             };
             kernel.renew(*node, renewal).await;
         }
-        telling.end(head);
+        telling.end(Told { size: head, last: growth.last.and_then(|last| last.first().copied()) });
     }
 
-    /// What makes pages of the size `old` fit for `head`.
-    ///
-    /// Where no byte can be put into the old tail's page, that page is dropped, which voids the
-    /// attributes that are on their way (`attr_version` in fuse_reverse_inval_inode): who asked is
-    /// told the new size, and the kernel goes on with the old one, by which a mapping of the tail
-    /// is a SIGBUS and sendfile ends early. So the kernel is shown the last byte in any case.
-    async fn renewal(&self, shown: &Shown, old: Offset, head: Offset) -> Renewal {
-        let page = page_of(old);
-        let told = old.since(page);
-        let mut renewal = Renewal::default();
-        let mut end = old;
-        if told > 0 {
-            let whole = head.since(page);
-            let len = if whole <= PUT_MAX { whole } else { PAGE };
-            let len = usize::try_from(len).expect("some pages");
-            let told = usize::try_from(told).expect("less than a page");
-            match self.gather(shown, page, len, Trimmed::Error).await {
-                Ok(bytes) if bytes.len() == len => {
-                    end = page.plus(len as u64);
-                    renewal.puts.push((page.plus(told as u64 - 1), bytes.slice(told - 1..told)));
-                    renewal.puts.push((page, bytes));
-                }
-                // What can't be read (a range that was lost) is in no page either.
-                _ => renewal.drop_from = Some(page),
+    /// Reads what the pages need.
+    async fn grown_by(&self, shown: &Shown, told: Told, head: Offset) -> Growth {
+        let (from, grown) = (told.size, head.since(told.size));
+        let missing = match grown {
+            ..=READ_MAX => grown,
+            _ => page_of(from).plus(PAGE).since(from) % PAGE,
+        };
+        let before = self.before(shown, told);
+        let rest = self.exactly(shown, from, missing);
+        let last = async {
+            match missing == grown {
+                true => None,
+                false => self.exactly(shown, from.plus(grown - 1), 1).await,
             }
-        }
-        if end < head {
-            renewal.puts.extend(self.last_byte(shown, head).await);
-        }
-        renewal
+        };
+        let (before, rest, last) = futures::future::join3(before, rest, last).await;
+        let end_of_rest = || rest.as_ref().map(|rest| rest.slice(rest.len() - 1..));
+        let last = if missing == grown { end_of_rest() } else { last };
+        Growth { before, rest, last }
     }
 
-    async fn last_byte(&self, shown: &Shown, head: Offset) -> Option<(Offset, bytes::Bytes)> {
-        let at = Offset::try_from(head.as_u64().checked_sub(1)?).ok()?;
-        let byte = self.piece(shown, at, 1, Trimmed::Error).await.ok()?;
-        (!byte.is_empty()).then_some((at, byte))
+    /// The byte before the size that was told. It may have to come from a store, for which nobody
+    /// waits long.
+    async fn before(&self, shown: &Shown, told: Told) -> Option<u8> {
+        let at = Offset::try_from(told.size.as_u64().checked_sub(1)?).ok()?;
+        match told.last {
+            Some(last) => Some(last),
+            None => timeout(BEFORE_MAX, self.exactly(shown, at, 1)).await.ok()??.first().copied(),
+        }
+    }
+
+    /// So many bytes at an offset; `None` where they can't be read.
+    async fn exactly(&self, shown: &Shown, at: Offset, len: u64) -> Option<Bytes> {
+        let len = usize::try_from(len).expect("some pages");
+        if len == 0 {
+            return Some(Bytes::new());
+        }
+        let bytes = self.gather(shown, at, len, Trimmed::Error).await.ok()?;
+        (bytes.len() == len).then_some(bytes)
     }
 
     /// Whether reads of a node end where we say, and not with a file that the kernel reads itself.
     fn goes_by_our_size(&self, node: NodeId) -> bool {
         let role = self.nodes.get(node).map(|node| node.role());
         matches!(role, Some(Role::Journal(_, side)) if side != Side::Passthrough)
+    }
+}
+
+/// Bytes around the size that was told; `None` where they can't be read.
+#[derive(Default)]
+struct Growth {
+    /// The byte before that size.
+    before: Option<u8>,
+    /// From that size on: all of them, or to the end of the page.
+    rest: Option<Bytes>,
+    /// The last one.
+    last: Option<Bytes>,
+}
+
+impl Growth {
+    /// What makes pages that were filled at `told` fit for `head`.
+    ///
+    /// Pages behind the old end are there where the kernel believed in more than was committed, as
+    /// after a write that was queued or staged: they are dropped. So is the old tail's page where
+    /// no byte can be put into it. That voids the attributes that are on their way (`attr_version`
+    /// in fuse_reverse_inval_inode): who asked is told the new size, and the kernel goes on with
+    /// the old one, by which a mapping of the tail is a SIGBUS and sendfile ends early. So the
+    /// kernel is shown the last byte in any case.
+    fn renewal(&self, told: Told, head: Offset) -> Renewal {
+        let page = page_of(told.size);
+        let is_partial = told.size > page;
+        let mut renewal = Renewal { drop_from: Some(page), puts: Vec::new() };
+        let mut end = told.size;
+        if let (true, Some(byte), Some(rest)) = (is_partial, self.before, &self.rest) {
+            renewal.drop_from = Some(page.plus(PAGE));
+            let before = page.plus(told.size.since(page) - 1);
+            renewal.puts.push((before, Bytes::copy_from_slice(&[byte])));
+            renewal.puts.push((told.size, rest.clone()));
+            end = told.size.plus(rest.len() as u64);
+        }
+        if let (true, Some(last)) = (end < head, &self.last) {
+            let at = told.size.plus(head.since(told.size) - 1);
+            renewal.puts.push((at, last.clone()));
+        }
+        renewal
     }
 }
 

@@ -35,6 +35,10 @@ impl Filesystem {
             if let Kept::Spec(text) = &handle.kept {
                 return Ok(text.lock().await.read(read.offset, read.size));
             }
+            // Before it is asked whether it is a journal by now: then whoever adopts the node knows.
+            if let (true, Role::Placeholder(placeholder, _)) = (read.fills, handle.node.role()) {
+                placeholder.mark_filled();
+            }
             let (shown, side) = match fs.role(&handle.node).await? {
                 Role::Journal(shown, side) => (shown, side),
                 Role::Fragment(shown, fragment) => {

@@ -29,9 +29,11 @@ pub(crate) struct Shown {
     filled: AtomicBool,
     /// The largest size told before the first fill.
     told_unfilled: AtomicU64,
-    /// The size told last, since the first fill. Held while pages are renewed, so that nobody tells
+    /// Pages were filled when the file had no byte: none of them is right.
+    filled_empty: AtomicBool,
+    /// What was told last, since the first fill. Held while pages are renewed, so that nobody tells
     /// a size whose pages another is still renewing.
-    told: tokio::sync::Mutex<Offset>,
+    told: tokio::sync::Mutex<Told>,
     /// The head that attributes told last, to whomever.
     shown_head: AtomicU64,
     /// The order of this mount's appends: the lock whose queue it is. It is held until the append
@@ -79,7 +81,8 @@ impl Shown {
             nodes: Mutex::default(),
             filled: AtomicBool::new(false),
             told_unfilled: AtomicU64::new(0),
-            told: tokio::sync::Mutex::new(Offset::ZERO),
+            filled_empty: AtomicBool::new(false),
+            told: tokio::sync::Mutex::default(),
             shown_head: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
             queue: Queue::default(),
@@ -113,6 +116,12 @@ impl Shown {
         self.filled.store(true, Ordering::SeqCst);
     }
 
+    /// The kernel filled pages of one of its nodes before that was the journal's.
+    pub(crate) fn mark_filled_empty(&self) {
+        self.filled_empty.store(true, Ordering::SeqCst);
+        self.mark_filled();
+    }
+
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.load(Ordering::SeqCst)
     }
@@ -128,9 +137,14 @@ impl Shown {
             }
         }
         let mut told = self.told.lock().await;
-        *told = (*told).max(offset(self.told_unfilled.load(Ordering::SeqCst)));
+        let told_unfilled = offset(self.told_unfilled.load(Ordering::SeqCst));
+        if self.filled_empty.swap(false, Ordering::SeqCst) {
+            *told = Told::default();
+        } else if told.size < told_unfilled {
+            *told = Told { size: told_unfilled, last: None };
+        }
         let nodes = self.nodes.lock().expect("no holder panics").clone();
-        (*told < head).then_some(Telling { told, nodes })
+        (told.size < head).then_some(Telling { told, nodes })
     }
 
     /// Attributes are about to tell this head.
@@ -169,22 +183,30 @@ impl Shown {
     }
 }
 
+/// A size that was told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Told {
+    pub size: Offset,
+    /// The byte before it, if that is known.
+    pub last: Option<u8>,
+}
+
 /// Held by the one who renews pages, so that nobody tells a size meanwhile.
 pub(crate) struct Telling<'a> {
-    told: tokio::sync::MutexGuard<'a, Offset>,
+    told: tokio::sync::MutexGuard<'a, Told>,
     /// The nodes that the kernel may have pages of.
     pub(crate) nodes: BTreeSet<NodeId>,
 }
 
 impl Telling<'_> {
-    /// The size that was told last.
-    pub(crate) fn last(&self) -> Offset {
+    /// What was told last.
+    pub(crate) fn told(&self) -> Told {
         *self.told
     }
 
     /// The pages are renewed: the size may be told.
-    pub(crate) fn end(mut self, head: Offset) {
-        *self.told = head;
+    pub(crate) fn end(mut self, told: Told) {
+        *self.told = told;
     }
 }
 

@@ -119,19 +119,15 @@ impl Kernel for Cache {
 }
 
 impl Cache {
-    fn take(&self) -> Vec<(NodeId, Renewal)> {
-        std::mem::take(&mut *self.0.lock().unwrap())
+    fn take(&self) -> BTreeMap<NodeId, Renewal> {
+        std::mem::take(&mut *self.0.lock().unwrap()).into_iter().collect()
     }
 }
 
-/// Nothing is dropped, and these pieces are put, each a place and bytes.
-fn puts(pieces: &[(i64, &[u8])]) -> Renewal {
+fn renewal(drop_from: i64, puts: &[(i64, &[u8])]) -> Renewal {
     let put = |(at, bytes): &(i64, &[u8])| (Offset::new(*at).unwrap(), bytes.to_vec().into());
-    Renewal { drop_from: None, puts: pieces.iter().map(put).collect() }
-}
-
-fn drops(from: i64) -> Renewal {
-    Renewal { drop_from: Some(Offset::new(from).unwrap()), puts: Vec::new() }
+    let drop_from = Some(Offset::new(drop_from).unwrap());
+    Renewal { drop_from, puts: puts.iter().map(put).collect() }
 }
 
 #[tokio::test]
@@ -144,38 +140,64 @@ async fn pages_are_made_right_before_a_new_size_is_told_once_the_cache_is_used()
     let (_, handle) = way(&world, OFlags::RDWR).await;
     let direct = find_direct(&world).await;
     world.stat("a.log").await.unwrap();
-    assert_eq!(cache.take(), [], "nothing was cached");
+    assert!(cache.take().is_empty(), "nothing was cached");
 
     let fill = ReadAt { handle, offset: 0, size: 8_192, nonblocking: false, fills: true };
     assert_eq!(world.fs.read(fill).await.unwrap().len(), 5_000);
     // Case: no growth since.
     world.stat("a.log").await.unwrap();
-    assert_eq!(cache.take(), []);
+    assert!(cache.take().is_empty());
     // Case: the page of the old tail gets its bytes where it lies, for which a fill has to be over
-    // that is under way; and where the kernel reads a file, pages are dropped.
+    // that is under way; pages behind it are of bytes that waited. Where the kernel reads a file,
+    // pages are dropped.
     world.write(handle, 0, b"y", OFlags::RDWR | OFlags::APPEND).await.unwrap();
-    let mut tail = vec![b'x'; 5_000 - 4_096];
-    tail.push(b'y');
-    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
-    assert_eq!(grown[&direct], puts(&[(4_999, b"x"), (4_096, &tail)]));
-    assert_eq!(grown[&passthrough], drops(4_096));
+    let grown = cache.take();
+    assert_eq!(grown[&direct], renewal(8_192, &[(4_999, b"x"), (5_000, b"y")]));
+    assert_eq!(grown[&passthrough], renewal(4_096, &[]));
     // Case: much growth: the rest of that page, and the byte by which the kernel knows the size.
     world.echo("a.log", &[b'z'; 40_000]).await.unwrap();
-    tail.resize(4_096, b'z');
-    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
-    assert_eq!(grown[&direct], puts(&[(5_000, b"y"), (4_096, &tail), (45_000, b"z")]));
+    let rest = [b'z'; 8_192 - 5_001];
+    let expected = renewal(8_192, &[(5_000, b"y"), (5_001, &rest), (45_000, b"z")]);
+    assert_eq!(cache.take()[&direct], expected);
     // Case: no page lies across the old end.
     world.echo("a.log", &[b'z'; 55]).await.unwrap();
     cache.take();
     world.echo("a.log", b"0123").await.unwrap();
-    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
-    assert_eq!(grown[&direct], puts(&[(45_059, b"3")]));
-    // Case: what lies before the old end in its page can't be read.
-    world.double.trim(&journal("test/a.log"), 45_058);
+    assert_eq!(cache.take()[&direct], renewal(45_056, &[(45_059, b"3")]));
+}
+
+#[tokio::test]
+async fn a_page_that_can_not_be_made_right_is_dropped() {
+    let (world, _directory) = lending();
+    let cache = Arc::new(Cache::default());
+    world.fs.attach(cache.clone());
+    world.echo("a.log", b"0123").await.unwrap();
+    let (_, handle) = way(&world, OFlags::RDWR).await;
+    let direct = find_direct(&world).await;
+    let fill = ReadAt { handle, offset: 0, size: 4_096, nonblocking: false, fills: true };
+    assert_eq!(world.fs.read(fill).await.unwrap().len(), 4);
+    world.double.trim(&journal("test/a.log"), 4);
     world.echo("a.log", b"4").await.unwrap();
-    let grown: BTreeMap<_, _> = cache.take().into_iter().collect();
-    let last = puts(&[(45_060, b"4")]);
-    assert_eq!(grown[&direct], Renewal { puts: last.puts, ..drops(45_056) });
+    assert_eq!(cache.take()[&direct], renewal(0, &[(4, b"4")]));
+    // Case: the next time the byte before the old end is known.
+    world.double.trim(&journal("test/a.log"), 5);
+    world.echo("a.log", b"5").await.unwrap();
+    assert_eq!(cache.take()[&direct], renewal(4_096, &[(4, b"4"), (5, b"5")]));
+}
+
+#[tokio::test]
+async fn pages_of_a_file_that_had_no_byte_are_dropped_when_it_has_some() {
+    let (world, _directory) = lending();
+    let cache = Arc::new(Cache::default());
+    world.fs.attach(cache.clone());
+    let made = world.open("a.log", OFlags::RDWR | OFlags::CREATE).await.unwrap();
+    let node = world.find("a.log").await.unwrap().node;
+    // The kernel believes in bytes that wait.
+    let fill = ReadAt { handle: made, offset: 0, size: 4_096, nonblocking: false, fills: true };
+    assert_eq!(world.fs.read(fill).await.unwrap(), "");
+    world.echo("a.log", b"01").await.unwrap();
+    world.fs.getattr(node, Caller::default()).await.unwrap();
+    assert_eq!(cache.take()[&node], renewal(0, &[(1, b"1")]));
 }
 
 /// The direct node of a.log: what a caller without a thread is always given.

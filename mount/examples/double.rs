@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut options = Options::new([7; 16], SystemTime::UNIX_EPOCH);
     options.prefix = "try/".to_owned();
     options.allow_delete = std::env::var_os("ALLOW_DELETE").is_some();
+    options.asynchronous = std::env::var_os("ASYNC").is_some();
     let fs = Filesystem::new(Arc::new(double), options);
 
     let runtime = tokio::runtime::Handle::current();

@@ -1,8 +1,10 @@
 //! The kernel's page cache, as far as the mount asks for it: renewing pages of the tail.
 
+use bytes::Bytes;
 use fs::{Kernel, NodeId, Renewal};
 use fuser::{INodeNo, Notifier};
 use futures::future::BoxFuture;
+use protocol::Offset;
 use std::io;
 use tokio::runtime::Handle;
 
@@ -24,7 +26,13 @@ fn renew(notifier: &Notifier, node: NodeId, renewal: &Renewal) -> io::Result<()>
         // A length of 0 means up to the end (fuse_reverse_inval_inode).
         notifier.inval_inode(inode, from.get(), 0)?;
     }
-    renewal.puts.iter().try_for_each(|(at, bytes)| notifier.store(inode, at.as_u64(), bytes))
+    let put = |(at, bytes): &(Offset, Bytes)| notifier.store(inode, at.as_u64(), bytes);
+    renewal.puts.iter().try_for_each(put).or_else(|error| {
+        // For want of memory, say: what can't be made right goes.
+        let from = renewal.puts.first().map_or(0, |(at, _)| at.get());
+        notifier.inval_inode(inode, from, 0)?;
+        Err(error)
+    })
 }
 
 impl Kernel for Pages {

@@ -19,6 +19,10 @@ struct Mounted {
 impl Mounted {
     /// Journals that are lent to the kernel, or all served by the daemon.
     fn new(lends: bool) -> Mounted {
+        Mounted::with(lends, &[("ALLOW_DELETE", "1")])
+    }
+
+    fn with(lends: bool, variables: &[(&str, &str)]) -> Mounted {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(double());
         command.arg(folder.path().join("m"));
@@ -27,7 +31,7 @@ impl Mounted {
             std::fs::create_dir(&mirrors).unwrap();
             command.arg(mirrors);
         }
-        let daemon = command.env("ALLOW_DELETE", "1").spawn().unwrap();
+        let daemon = command.envs(variables.iter().copied()).spawn().unwrap();
         let mounted = Mounted { folder, daemon };
         // The first access waits for INIT by itself; the mount must be there before.
         for _ in 0..500 {
@@ -201,6 +205,42 @@ for _ in range(5): assert os.wait()[1] == 0
     for flags in [rustix::fs::OFlags::WRONLY, rustix::fs::OFlags::RDWR] {
         let script = script.replace("FLAGS", &flags.bits().to_string());
         both(|mounted| assert_eq!(mounted.python(&script), "0 True\n".repeat(4)));
+    }
+}
+
+#[test]
+fn bytes_that_waited_are_read_through_the_page_cache_once_they_are_there() {
+    // The kernel believes in them before they are committed, and fills pages with NULs for them.
+    let script = r#"
+import os, random
+p = os.environ['M'] + '/a.log'
+pattern = bytes(i % 255 + 1 for i in range(255 * 400))
+def at(offset, n): return pattern[offset % 255:offset % 255 + n]
+writer = os.open(p, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+reader, size, bad = os.open(p, os.O_RDWR), 0, 0
+r, w = os.pipe()
+def splice(offset, n):
+    got = b''
+    while len(got) < n:
+        moved = os.splice(reader, w, min(n - len(got), 60000), offset_src=offset + len(got))
+        if moved == 0: break
+        got += os.read(r, moved)
+    return got
+for _ in range(200):
+    n = random.choice([1, 3000, 4096, 60000])
+    assert os.write(writer, at(size, n)) == n
+    splice(max(0, size - 5000), n + 5000)
+    os.fsync(writer)
+    size += n
+    begin = max(0, size - 70000)
+    got = splice(begin, size - begin)
+    bad += any(got[i:i + 255] != at(begin + i, len(got[i:i + 255])) for i in range(0, len(got), 255))
+    bad += len(got) != size - begin
+print(bad)
+"#;
+    for lends in [false, true] {
+        let mounted = Mounted::with(lends, &[("ASYNC", "1")]);
+        assert_eq!(mounted.python(script), "0\n");
     }
 }
 

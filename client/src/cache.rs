@@ -205,6 +205,10 @@ impl Journals for Cached {
         Some(loan)
     }
 
+    fn may_lend(&self, journal: &Journal, life: Life) -> bool {
+        self.shared.mirrors.may_lend(journal, life)
+    }
+
     fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {
         self.shared.mirrors.recalls.watch()
     }

@@ -90,6 +90,11 @@ pub trait Journals: Send + Sync + 'static {
     /// The loan pins the mirror: nothing of it is freed while the loan lives.
     fn lend(&self, journal: &Journal) -> Option<Loan>;
 
+    /// Whether [`lend`](Self::lend) would lend the mirror of this life at this moment.
+    fn may_lend(&self, journal: &Journal, life: Life) -> bool {
+        self.lend(journal).is_some_and(|loan| loan.life == life)
+    }
+
     /// The lives whose loans are to be given back, since their bytes are needed. They are not lent
     /// while they are named here. Nothing by default: then no loan is ever asked for.
     fn revocations(&self) -> watch::Receiver<BTreeSet<Life>> {

@@ -44,7 +44,9 @@ pub(super) async fn follow(shared: Arc<Shared>, kept: Arc<Kept>) {
     if shared.mirrors.is_over() {
         free_excess(&shared).await;
     }
-    shared.mirrors.recalls.returned(kept.life);
+    if !kept.is_lent() {
+        shared.mirrors.recalls.returned(kept.life);
+    }
 }
 
 async fn free_excess(shared: &Arc<Shared>) {

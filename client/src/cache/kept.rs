@@ -144,6 +144,11 @@ impl Kept {
         self.state().local.len()
     }
 
+    /// Something was appended here.
+    pub fn wrote(&self) {
+        self.state().written = Some(Instant::now());
+    }
+
     /// Whether something was appended here a moment ago.
     pub fn was_written_within(&self, moment: Duration) -> bool {
         self.state().written.is_some_and(|written| written.elapsed() < moment)
@@ -236,7 +241,6 @@ impl Kept {
         let follows = {
             let mut state = self.state();
             state.head = state.head.max(span.end());
-            state.written = Some(Instant::now());
             let before = span.begin().get() - 1;
             before < 0 || Offset::new(before).is_ok_and(|at| state.local.covering(at).is_some())
         };

@@ -29,10 +29,6 @@ pub(super) const LENT_MAX: usize = 1024;
 /// Up to here a journal that was whole is made so again when its growth is told.
 pub(super) const GROWTH_MAX: u64 = 1 << 20;
 
-/// Of the budget, what was read once and last is freed no sooner than what was read again: bytes
-/// that were fetched ahead are among it.
-pub(super) const FRESH_SHARE: u64 = 8;
-
 /// Between two journals whose loans are asked back, and for how long nobody appended to one here.
 pub(super) const RECALL_PAUSE: Duration = Duration::from_secs(5);
 

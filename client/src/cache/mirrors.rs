@@ -1,7 +1,7 @@
 //! All mirrors of a cache: found by journal, bounded by the budget, put away at a clean stop.
 
 use super::kept::{Kept, State};
-use super::limits::{FRESH_SHARE, MIRRORS_MAX, REST};
+use super::limits::{MIRRORS_MAX, REST};
 use super::recall::Recalls;
 use super::refused::Refused;
 use super::saved::{self, Saved, SavedMirror};
@@ -191,6 +191,12 @@ impl Mirrors {
         Some((kept, loan))
     }
 
+    /// Whether it would be lent, which this does not do: nothing is used by being looked at.
+    pub fn may_lend(&self, journal: &Journal, life: Life) -> bool {
+        let kept = self.of(journal, life).filter(|_| !self.recalls.has(life));
+        kept.is_some_and(|kept| super::loan::may_lend(&kept))
+    }
+
     /// Keeps bytes, and the budget. `false` where they are not kept.
     pub fn keep(&self, kept: &Kept, offset: Offset, content: &[u8]) -> bool {
         let tick = self.tick();
@@ -211,7 +217,7 @@ impl Mirrors {
         }
         let written = match write() {
             // Somebody else filled the disk: others' bytes make room for what comes.
-            Err(error) if error.is_full() && self.free(self.totals.budget() / 16) > 0 => write(),
+            Err(error) if error.is_full() && self.free(self.totals.budget() / 16, 0) > 0 => write(),
             written => written,
         };
         match written {
@@ -255,16 +261,22 @@ impl Mirrors {
 
     /// Frees what is over the budget.
     pub fn free_excess(&self) {
-        if !self.is_over() {
+        let over_lent = self.totals.over_lent();
+        if over_lent == 0 {
+            self.recalls.end();
+        }
+        let excess = self.totals.excess();
+        if excess == 0 {
             return;
         }
-        self.free(self.totals.excess());
+        // A little more, so that not every new byte asks for another round.
+        self.free(excess, self.totals.budget() / 16);
         // A file that a handle of an earlier life has open is not punched, but can be removed.
-        if self.is_over() {
+        if self.is_over() && self.totals.own_len() > 0 {
             self.drop_oldest();
         }
-        if self.is_over() && self.totals.is_over_lent() {
-            self.recalls.name_largest(&self.all());
+        if self.is_over() {
+            self.recalls.name_largest(&self.all(), over_lent);
         }
     }
 
@@ -272,27 +284,31 @@ impl Mirrors {
         self.table().values().cloned().collect()
     }
 
-    /// Frees the pieces that were read once, the oldest first, and then those that were not used
-    /// for longest; so many bytes of them or a little more. How many went. What is lent stays.
-    fn free(&self, wanted: u64) -> u64 {
+    /// Frees the pieces that were read once, the oldest first, and where these are not `needed`
+    /// bytes, those that were not used for longest: with `ahead` bytes more. How many went. What is
+    /// lent stays.
+    fn free(&self, needed: u64, ahead: u64) -> u64 {
         let _freeing = self.freeing.lock().expect("no holder panics");
+        if self.totals.own_len() == 0 {
+            return 0;
+        }
         let mut pieces: Vec<(Piece, Arc<Kept>)> = Vec::new();
         for kept in self.all() {
             pieces.extend(kept.evictable().into_iter().map(|piece| (piece, kept.clone())));
         }
-        pieces.sort_by_key(|(piece, _)| std::cmp::Reverse(piece.used));
-        let mut fresh = self.totals.budget() / FRESH_SHARE;
-        for (piece, _) in pieces.iter_mut().filter(|(piece, _)| piece.is_cold) {
-            let Some(left) = fresh.checked_sub(piece.span.len()) else { break };
-            (fresh, piece.is_cold) = (left, false);
-        }
-        pieces.sort_by_key(|(piece, _)| (!piece.is_cold, piece.used));
+        pieces.sort_by_key(|(piece, _)| piece.used);
+        let (cold, others): (Vec<_>, Vec<_>) = pieces.iter().partition(|(piece, _)| piece.is_cold);
         let mut freed = 0;
-        for (piece, kept) in pieces {
-            if freed >= wanted {
+        for pieces in [cold, others] {
+            if freed >= needed {
                 break;
             }
-            freed += kept.evict(piece.span);
+            for (piece, kept) in pieces {
+                if freed >= needed + ahead {
+                    break;
+                }
+                freed += kept.evict(piece.span);
+            }
         }
         freed
     }

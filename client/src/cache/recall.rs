@@ -30,11 +30,22 @@ impl Recalls {
         self.lives.send_if_modified(|lives| lives.remove(&life));
     }
 
-    /// Names the lent journal with the most bytes, since what is local is over the budget and more
-    /// than half of that is lent. A journal that was appended to here a moment ago has a writer,
-    /// who would get its readers' error. One after the other: whoever is told needs a moment to
-    /// close its file.
-    pub fn name_largest(&self, all: &[Arc<Kept>]) {
+    /// No room is needed any more.
+    pub fn end(&self) {
+        if !self.lives.borrow().is_empty() {
+            self.lives.send_if_modified(|lives| !std::mem::take(lives).is_empty());
+        }
+    }
+
+    /// Names the lent journal with the most bytes, since what is local is over the budget, and
+    /// `over_lent` bytes more than half of that are lent. A journal that was appended to here a
+    /// moment ago has a writer, who would get its readers' error. One after the other: whoever is
+    /// told needs a moment to close its file; and none for the sake of what others are asked for.
+    pub fn name_largest(&self, all: &[Arc<Kept>], over_lent: u64) {
+        let asked = all.iter().filter(|kept| self.has(kept.life)).map(|kept| kept.len());
+        if asked.sum::<u64>() >= over_lent {
+            return;
+        }
         let mut last = self.last.lock().expect("no holder panics");
         if last.is_some_and(|last| last.elapsed() < RECALL_PAUSE) {
             return;
@@ -46,6 +57,11 @@ impl Recalls {
         let Some(largest) = largest else { return };
         *last = Some(Instant::now());
         self.lives.send_if_modified(|lives| lives.insert(largest.life));
+        if !largest.is_lent() {
+            // It came back just now.
+            self.returned(largest.life);
+            return;
+        }
         tracing::warn!(
             journal = %largest.journal,
             bytes = largest.len(),

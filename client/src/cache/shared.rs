@@ -138,6 +138,7 @@ impl Shared {
     pub async fn appended(self: &Arc<Self>, append: &Append, appended: &Appended) {
         let Some(kept) = self.mirrors.of(&append.journal, appended.life) else { return };
         let span = appended.span;
+        kept.wrote();
         // A sequence that was used for other content is answered with the span of that.
         let is_this = span.len() == append.content.len() as u64;
         let next = || is_this && self.mirrors.keep_next(&kept, span, &append.content);

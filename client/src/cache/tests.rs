@@ -245,19 +245,19 @@ async fn the_budget_holds_and_what_is_lent_stays() {
 
 #[tokio::test]
 async fn a_scan_does_not_drive_out_what_is_read_again() {
-    let world = World::new(16 * MIB);
-    let life = world.elsewhere.put(&log(), content(12, 8 * MIB));
+    let world = World::new(48 * MIB);
+    let life = world.elsewhere.put(&log(), content(12, 16 * MIB));
     for _ in 0..2 {
         world.read_all(life).await;
     }
     let other: Journal = "local/other".parse().expect("valid");
-    let expected = content(13, 40 * MIB);
+    let expected = content(13, 80 * MIB);
     let other_life = world.elsewhere.put(&other, expected.clone());
     world.fetched();
     assert!(world.read_all_of(&other, other_life).await == expected);
     // Case: what was fetched ahead of the scan was not freed before it came there.
     assert_eq!(world.fetched(), expected.len());
-    assert!(world.read_all(life).await == content(12, 8 * MIB));
+    assert!(world.read_all(life).await == content(12, 16 * MIB));
     assert_eq!(world.fetched(), 0);
 }
 

@@ -39,11 +39,15 @@ impl Totals {
         self.budget
     }
 
-    /// Bytes to be freed until new ones fit again: none while the budget holds, else a little more
-    /// than is over it, so that not every new byte asks for another.
+    /// Bytes over the budget.
     pub fn excess(&self) -> u64 {
-        let len = self.lock().len;
-        if len <= self.budget { 0 } else { len - self.budget + self.budget / 16 }
+        self.lock().len.saturating_sub(self.budget)
+    }
+
+    /// Bytes that are not lent.
+    pub fn own_len(&self) -> u64 {
+        let sums = self.lock();
+        sums.len - sums.lent_len
     }
 
     /// A mirror went from `old` to `new` local bytes.
@@ -67,9 +71,15 @@ impl Totals {
         true
     }
 
-    /// Whether more is lent than would be now.
-    pub fn is_over_lent(&self) -> bool {
-        self.lock().lent_len > self.budget / 2
+    /// Whether so many bytes more would be lent.
+    pub fn may_lend(&self, len: u64) -> bool {
+        let sums = self.lock();
+        sums.lent < LENT_MAX && sums.lent_len + len <= self.budget / 2
+    }
+
+    /// Bytes that are lent beyond half the budget.
+    pub fn over_lent(&self) -> u64 {
+        self.lock().lent_len.saturating_sub(self.budget / 2)
     }
 
     pub fn give_back(&self, len: u64) {
@@ -89,11 +99,12 @@ mod tests {
         totals.changed(0, 1600, false);
         assert_eq!(totals.excess(), 0);
         assert!(totals.lend(500) && totals.lend(300));
-        assert!(!totals.lend(1) && !totals.is_over_lent());
+        assert!(!totals.lend(1) && !totals.may_lend(1) && totals.may_lend(0));
+        assert_eq!((totals.over_lent(), totals.own_len()), (0, 800));
         // Case: what is lent already goes on growing, and nothing else is lent then.
         totals.changed(300, 400, true);
         assert_eq!(totals.sums(), Sums { len: 1700, lent_len: 900, lent: 2 });
-        assert_eq!((totals.excess(), totals.is_over_lent()), (200, true));
+        assert_eq!((totals.excess(), totals.over_lent(), totals.own_len()), (100, 100, 800));
         totals.give_back(500);
         assert!(!totals.lend(401) && totals.lend(400));
     }

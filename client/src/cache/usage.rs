@@ -1,13 +1,17 @@
 //! When the bytes of a mirror were last used, and which were only passed by.
 //!
 //! A scan of more than the cache holds would drive everything else out, and find nothing of itself
-//! the next time. So what was read once, in sequence, is freed before what was read again (as in
-//! 2Q, Johnson and Shasha, VLDB 1994).
+//! the next time. So what was read once, whole and in sequence, is freed before anything else (as
+//! in 2Q, Johnson and Shasha, VLDB 1994). What was fetched ahead of a reader is not read yet, and
+//! what was here before this mount may have been read by anybody.
 
 use super::limits::CHUNK_LEN;
 use index::spans::SpanSet;
 use protocol::{Offset, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+/// Somebody came for it alone, or used it in a way that nobody saw.
+const OFTEN: u64 = u64::MAX;
 
 /// A piece of a mirror that may be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +19,7 @@ pub(super) struct Piece {
     pub span: Span,
     /// When it was last used.
     pub used: u64,
-    /// It was read once at most.
+    /// All of it was read, once.
     pub is_cold: bool,
 }
 
@@ -28,17 +32,11 @@ pub(super) struct Usage {
     all_used: u64,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Chunk {
     used: u64,
-    /// Bytes that were read in sequence, and all where somebody came for them alone.
+    /// Bytes that were read in sequence, those that were read again counted again; or [`OFTEN`].
     read: u64,
-}
-
-impl Chunk {
-    fn is_cold(&self) -> bool {
-        self.read <= CHUNK_LEN
-    }
 }
 
 fn numbers(span: Span) -> std::ops::Range<u64> {
@@ -50,30 +48,32 @@ fn span_of(number: u64) -> Span {
     Span::at(begin, CHUNK_LEN)
 }
 
+/// Bytes of a span in a chunk.
+fn share(span: Span, number: u64) -> u64 {
+    span.intersect(span_of(number)).map_or(0, Span::len)
+}
+
 impl Usage {
     /// Bytes came, and were not read yet.
     pub fn came(&mut self, span: Span, tick: u64) {
         for number in numbers(span) {
-            self.chunks.entry(number).or_default().used = tick;
+            self.chunks.entry(number).or_insert(Chunk { used: tick, read: 0 }).used = tick;
         }
     }
 
     /// Bytes were read; `goes_on` where the read is one of a sequence.
     pub fn read(&mut self, span: Span, goes_on: bool, tick: u64) {
         for number in numbers(span) {
-            let chunk = self.chunks.entry(number).or_default();
-            let len = if goes_on {
-                span.intersect(span_of(number)).map_or(0, Span::len)
-            } else {
-                2 * CHUNK_LEN
-            };
-            *chunk = Chunk { used: tick, read: chunk.read.saturating_add(len) };
+            let chunk = self.chunks.entry(number).or_insert(Chunk { used: tick, read: OFTEN });
+            let read = if goes_on { share(span, number) } else { OFTEN };
+            *chunk = Chunk { used: tick, read: chunk.read.saturating_add(read) };
         }
     }
 
     /// All of them were used, in a way that nobody saw.
     pub fn touch(&mut self, tick: u64) {
         self.all_used = tick;
+        self.chunks.values_mut().for_each(|chunk| chunk.read = OFTEN);
     }
 
     /// When any of it was last used.
@@ -84,14 +84,17 @@ impl Usage {
 
     /// What there is of `local`; what is known of other chunks is forgotten.
     pub fn pieces(&mut self, local: &SpanSet) -> Vec<Piece> {
-        let there: BTreeSet<u64> = local.iter().flat_map(numbers).collect();
-        self.chunks.retain(|number, _| there.contains(number));
-        let piece = |number: &u64| {
-            let chunk = self.chunks.get(number).copied().unwrap_or_default();
+        let mut there: BTreeMap<u64, u64> = BTreeMap::new();
+        for span in local.iter() {
+            numbers(span).for_each(|at| *there.entry(at).or_default() += share(span, at));
+        }
+        self.chunks.retain(|number, _| there.contains_key(number));
+        let piece = |(number, len): (&u64, &u64)| {
+            let known = self.chunks.get(number);
             Piece {
                 span: span_of(*number),
-                used: chunk.used.max(self.all_used),
-                is_cold: chunk.is_cold() && chunk.used >= self.all_used,
+                used: known.map_or(0, |chunk| chunk.used).max(self.all_used),
+                is_cold: known.is_some_and(|chunk| (*len..2 * *len).contains(&chunk.read)),
             }
         };
         there.iter().map(piece).collect()
@@ -106,35 +109,58 @@ mod tests {
         Span::at(Offset::try_from(begin).unwrap(), len)
     }
 
+    fn local(len: u64) -> SpanSet {
+        [span(0, len)].into_iter().collect()
+    }
+
     fn cold(usage: &mut Usage, local: &SpanSet) -> Vec<bool> {
         usage.pieces(local).iter().map(|piece| piece.is_cold).collect()
     }
 
+    /// Reads in pieces as a kernel does, one for each tick.
+    fn scan(usage: &mut Usage, len: u64, tick: u64) {
+        let piece = CHUNK_LEN / 8;
+        for at in 0..len.div_ceil(piece) {
+            usage.read(span(at * piece, piece.min(len - at * piece)), true, tick + at);
+        }
+    }
+
     #[test]
-    fn what_is_read_once_is_cold() {
+    fn what_was_read_once_is_cold() {
         let mut usage = Usage::default();
-        let local: SpanSet = [span(0, 3 * CHUNK_LEN)].into_iter().collect();
-        usage.came(span(0, 3 * CHUNK_LEN), 1);
-        let scan = |usage: &mut Usage| {
-            for at in 0..20 {
-                usage.read(span(at * CHUNK_LEN / 8, CHUNK_LEN / 8), true, 2 + at);
-            }
-        };
-        scan(&mut usage);
-        assert_eq!(cold(&mut usage, &local), [true; 3]);
-        // Case: a part of a scan again.
-        usage.read(span(0, 10), true, 30);
-        assert_eq!(cold(&mut usage, &local), [false, true, true]);
+        let len = 3 * CHUNK_LEN + 10;
+        usage.came(span(0, len), 1);
+        // Case: what was fetched ahead is not.
+        assert_eq!(cold(&mut usage, &local(len)), [false; 4]);
+        scan(&mut usage, 2 * CHUNK_LEN + 10, 2);
+        assert_eq!(cold(&mut usage, &local(len)), [true, true, false, false]);
+        scan(&mut usage, len, 30);
+        assert_eq!(cold(&mut usage, &local(len)), [false, false, true, true]);
+        let used: Vec<u64> = usage.pieces(&local(len)).iter().map(|piece| piece.used).collect();
+        assert_eq!((used, usage.last()), (vec![37, 45, 53, 54], 54));
         // Case: somebody comes for a few bytes.
-        usage.read(span(2 * CHUNK_LEN, 10), false, 31);
-        assert_eq!(cold(&mut usage, &local), [false, true, false]);
-        let used: Vec<u64> = usage.pieces(&local).iter().map(|piece| piece.used).collect();
-        assert_eq!((used, usage.last()), (vec![30, 17, 31], 31));
-        // Case: what was used by others is not known to be cold; what goes is forgotten.
-        usage.touch(32);
-        assert_eq!(cold(&mut usage, &local), [false; 3]);
+        usage.read(span(2 * CHUNK_LEN, 10), false, 55);
+        assert_eq!(cold(&mut usage, &local(len)), [false, false, false, true]);
+        // Case: it grows, and what is new was not read.
+        usage.came(span(len, 10), 56);
+        assert_eq!(cold(&mut usage, &local(len + 10)), [false; 4]);
+    }
+
+    #[test]
+    fn what_others_may_have_used_is_not_cold() {
+        let mut usage = Usage::default();
+        // Case: it was here before.
+        scan(&mut usage, CHUNK_LEN, 1);
+        assert_eq!(cold(&mut usage, &local(CHUNK_LEN)), [false]);
+        // Case: it came, was read, and was lent.
         usage.pieces(&SpanSet::default());
-        usage.came(span(0, 5), 33);
-        assert_eq!(cold(&mut usage, &[span(0, 5)].into_iter().collect()), [true]);
+        usage.came(span(0, CHUNK_LEN), 10);
+        scan(&mut usage, CHUNK_LEN, 11);
+        assert_eq!(cold(&mut usage, &local(CHUNK_LEN)), [true]);
+        usage.touch(20);
+        assert_eq!(cold(&mut usage, &local(CHUNK_LEN)), [false]);
+        scan(&mut usage, CHUNK_LEN, 21);
+        assert_eq!(cold(&mut usage, &local(CHUNK_LEN)), [false]);
+        assert_eq!(usage.pieces(&local(2 * CHUNK_LEN))[1].used, 20);
     }
 }

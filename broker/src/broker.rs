@@ -21,7 +21,7 @@ use protocol::{Journal, Life, ProcessId, Selector};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What a broker is opened with: the seams to the world, and its limits.
 #[derive(Clone, Debug)]
@@ -122,6 +122,8 @@ pub(crate) struct Shared {
     pub changing: tokio::sync::Mutex<()>,
     /// Objects are put and deleted by many at a time, or by nobody while a backup looks.
     pub storing: tokio::sync::RwLock<()>,
+    /// Told when a store has something more, which may be evicted.
+    pub stored: Notify,
     pub census: watch::Sender<u64>,
     /// Journals whose stores are to be listed soon.
     pub listings: Listings,
@@ -160,6 +162,7 @@ impl Broker {
             served: RwLock::default(),
             changing: tokio::sync::Mutex::default(),
             storing: tokio::sync::RwLock::default(),
+            stored: Notify::new(),
             census: watch::Sender::new(0),
             listings: Listings::default(),
             closing: watch::Sender::new(false),

@@ -62,6 +62,8 @@ pub(crate) async fn run(broker: Broker) {
             biased;
             () = broker.closed() => return,
             () = sleep(LOOK) => {}
+            // Who appends now is refused, and need not be any longer.
+            () = broker.shared.stored.notified(), if broker.is_over_budget() => {}
         }
         let shared = broker.shared.clone();
         let served = broker.all_served();

@@ -163,7 +163,9 @@ pub(crate) async fn persist(
         Ok(stored) => {
             broker.shared.stores.succeeded(url);
             broker.metrics().persisted(stored.span.len());
-            recorded(served, &store, stored).await
+            recorded(served, &store, stored).await?;
+            broker.shared.stored.notify_one();
+            Ok(())
         }
         Err(error) => {
             broker.shared.stores.failed(url, &error);

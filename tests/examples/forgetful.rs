@@ -465,11 +465,13 @@ impl Filesystem for Forgetful {
             Ok(listed) => listed,
             Err(error) => return reply.error(errno(&error)),
         };
-        // Places are those in the order of names: nobody changes what he lists.
-        for (at, entry) in (1..).zip(entries).skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
-            let number = tree.number(&path.join(&entry.name));
+        // A file's place is its number, whatever comes and goes meanwhile: what stays is listed.
+        let numbered =
+            entries.into_iter().map(|entry| (tree.number(&path.join(&entry.name)), entry));
+        let numbered: BTreeMap<u64, _> = numbered.collect();
+        for (number, entry) in numbered.range(offset + 1..) {
             let kind = if entry.is_dir { FileType::Directory } else { FileType::RegularFile };
-            if reply.add(INodeNo(number), at, kind, &entry.name) {
+            if reply.add(INodeNo(*number), *number, kind, &entry.name) {
                 break;
             }
         }

@@ -109,7 +109,7 @@ pub(crate) fn recover(
     let is_new = checkpoint.is_none();
     let mut checkpoint = checkpoint.unwrap_or_default();
     let ledgers = std::mem::take(&mut checkpoint.ledgers);
-    let mut replay = Replay::begin(disk.clone(), ledgers)?;
+    let mut replay = Replay::begin(disk.clone(), ledgers, checkpoint.start)?;
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
     replay.settle()?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;

@@ -41,6 +41,7 @@ struct Inode {
     dirty: BTreeSet<u64>,
     /// Sectors that take space: written or reserved.
     taken: BTreeSet<u64>,
+    durable_taken: BTreeSet<u64>,
     len: u64,
     durable_len: u64,
 }
@@ -318,8 +319,9 @@ impl Inode {
             let to = (end - number * SECTOR).min(SECTOR) as usize;
             if from == 0 && to == SECTOR as usize {
                 self.taken.remove(&number);
-            }
-            if let Some(sector) = self.sectors.get_mut(&number) {
+                self.sectors.remove(&number);
+                self.dirty.insert(number);
+            } else if let Some(sector) = self.sectors.get_mut(&number) {
                 sector[from..to].fill(0);
                 self.dirty.insert(number);
             }
@@ -342,14 +344,16 @@ impl Inode {
             };
         }
         self.durable_len = self.len;
+        self.durable_taken.clone_from(&self.taken);
     }
 
     fn forget(&mut self, dice: &mut Dice) {
         for number in std::mem::take(&mut self.dirty) {
-            if dice.coin()
-                && let Some(sector) = self.sectors.get(&number)
-            {
-                self.durable.insert(number, *sector);
+            if dice.coin() {
+                match self.sectors.get(&number) {
+                    Some(sector) => self.durable.insert(number, *sector),
+                    None => self.durable.remove(&number),
+                };
             }
         }
         // The new size may have been written with none, some or all of the bytes below it.
@@ -358,7 +362,9 @@ impl Inode {
         }
         self.sectors = self.durable.clone();
         self.len = self.durable_len;
-        self.taken = self.sectors.keys().copied().collect();
+        self.taken.clone_from(&self.durable_taken);
+        self.taken.extend(self.sectors.keys());
+        self.durable_taken.clone_from(&self.taken);
     }
 }
 

@@ -36,7 +36,8 @@ impl Run {
 }
 
 impl Moving {
-    /// Has `content` written into a journal's mirror, now or by the next [`Moving::settle`].
+    /// Has `content` written into a journal's mirror, now or by the next [`Moving::settle`]. After
+    /// an error it may be put again.
     pub fn put(
         &mut self,
         ledger: &Ledger,
@@ -64,14 +65,16 @@ impl Moving {
         Ok(())
     }
 
-    /// Writes what is held for a journal: its mirror has all that was put.
+    /// Writes what is held for a journal: its mirror has all that was put. After an error it is
+    /// held on.
     pub fn settle(&mut self, ledger: &Ledger, mirror: &Mirror) -> Result<(), Error> {
-        let Some(run) = self.runs.remove(&ledger.life) else { return Ok(()) };
-        self.held -= run.content.len();
-        self.healed.write(&ledger.name, mirror, run.begin, &run.content)
+        let Some(run) = self.runs.get(&ledger.life) else { return Ok(()) };
+        self.healed.write(&ledger.name, mirror, run.begin, &run.content)?;
+        self.forget(ledger.life);
+        Ok(())
     }
 
-    /// Forgets what is held for a journal that ended.
+    /// Forgets what is held for a journal.
     pub fn forget(&mut self, life: Life) {
         if let Some(run) = self.runs.remove(&life) {
             self.held -= run.content.len();

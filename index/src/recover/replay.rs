@@ -12,7 +12,7 @@ use crate::lost::{life_of, move_file};
 use crate::mirror::{self, Mirror};
 use crate::record::{self, Body, Frame, Position};
 use crate::spans::SpanSet;
-use crate::{Error, limits, staging};
+use crate::{Error, ground, limits, staging};
 use protocol::{Journal, Life, Offset, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -40,11 +40,16 @@ pub(super) struct Replay {
     /// What the checkpoint and the records say is damaged.
     told: BTreeMap<Life, SpanSet>,
     pub moving: Moving,
+    log: ReadLog,
     pub recovered: Recovered,
 }
 
 impl Replay {
-    pub fn begin(disk: Arc<dyn Disk>, ledgers: Vec<Ledger>) -> Result<Self, Error> {
+    pub fn begin(
+        disk: Arc<dyn Disk>,
+        ledgers: Vec<Ledger>,
+        start: Position,
+    ) -> Result<Self, Error> {
         let mut files: BTreeMap<Life, Vec<u64>> = BTreeMap::new();
         let entries =
             disk.list(Path::new(mirror::DIR)).map_err(Error::disk("list", mirror::DIR))?;
@@ -63,6 +68,7 @@ impl Replay {
             headless: BTreeMap::new(),
             told: BTreeMap::new(),
             moving: Moving::default(),
+            log: ReadLog { start, is_synced: false },
             recovered: Recovered::default(),
         };
         for ledger in ledgers {
@@ -105,7 +111,10 @@ impl Replay {
                 self.suspects.remove(&life);
                 self.moving.forget(life);
                 match self.journals.remove(&life) {
-                    Some((_, mirror)) => mirror.remove(),
+                    Some((_, mirror)) => {
+                        self.log.sync(&*self.disk)?;
+                        mirror.remove()
+                    }
                     None => Ok(()),
                 }
             }
@@ -152,7 +161,7 @@ impl Replay {
         let life = Life::new(append.life);
         let content = self.content(append)?;
         let span = Span::at(offset(append.begin), append.len);
-        let Some((ledger, mirror)) = self.journals.get_mut(&life) else {
+        let Some((ledger, _)) = self.journals.get_mut(&life) else {
             self.saw(life, span.end());
             return Ok(());
         };
@@ -166,7 +175,7 @@ impl Replay {
         }
         let is_good = match &content {
             Some(content) => {
-                self.moving.put(ledger, mirror, span.begin(), content)?;
+                self.put(life, span.begin(), content)?;
                 if let Some(missing) = self.missing.get_mut(&life) {
                     missing.remove(span);
                 }
@@ -175,11 +184,13 @@ impl Replay {
             }
             // The move may have been done already, and the staging file used again.
             None => {
-                self.moving.settle(ledger, mirror)?;
+                self.settle_one(life)?;
+                let (_, mirror) = &self.journals[&life];
                 mirror.distrust();
                 mirror.checksum(span).is_ok_and(|crc| crc == append.crc)
             }
         };
+        let (ledger, _) = self.journals.get_mut(&life).expect("it was there");
         if !is_folded {
             if !is_good {
                 self.suspects.entry(life).or_insert_with(|| (ledger.clone(), position));
@@ -198,12 +209,52 @@ impl Replay {
 
     /// Writes what mirrors do not have yet. Due when the last record was taken.
     pub fn settle(&mut self) -> Result<(), Error> {
-        for life in self.moving.lives() {
-            // What is held for a journal is forgotten with it.
-            let (ledger, mirror) = &self.journals[&life];
-            self.moving.settle(ledger, mirror)?;
+        self.moving.lives().into_iter().try_for_each(|life| self.settle_one(life))
+    }
+
+    /// The same for one journal, which is there: what is held is forgotten with it.
+    fn settle_one(&mut self, life: Life) -> Result<(), Error> {
+        self.with_room(|journals, moving| {
+            let (ledger, mirror) = &journals[&life];
+            moving.settle(ledger, mirror)
+        })
+    }
+
+    fn put(&mut self, life: Life, begin: Offset, content: &[u8]) -> Result<(), Error> {
+        self.with_room(|journals, moving| {
+            let (ledger, mirror) = &journals[&life];
+            moving.put(ledger, mirror, begin, content)
+        })
+    }
+
+    /// Does what writes into mirrors; where the disk is full, once more when there is room.
+    fn with_room(
+        &mut self,
+        mut write: impl FnMut(&BTreeMap<Life, (Ledger, Mirror)>, &mut Moving) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match write(&self.journals, &mut self.moving) {
+            Err(error) if error.is_full() => {
+                tracing::warn!(%error, "the disk is full: what is not needed any more goes first");
+                self.make_room()?;
+                write(&self.journals, &mut self.moving)
+            }
+            written => written,
         }
-        Ok(())
+    }
+
+    /// Frees what the log needs no more, by what of it was read: a power cut may have undone that
+    /// it was freed, and the room that was reserved for content with it. All of it goes at the end
+    /// of a recovery in any case.
+    fn make_room(&mut self) -> Result<(), Error> {
+        ground::drop_ballast(&*self.disk)?;
+        let entries = self.disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
+        let is_old = |number: &u32| *number < self.log.start.segment();
+        for old in entries.iter().filter_map(|entry| log::number_of(&entry.name)).filter(is_old) {
+            let path = log::path_of(old);
+            self.disk.remove(&path).map_err(Error::disk("remove", &path))?;
+        }
+        let Replay { journals, log, disk, .. } = self;
+        journals.values().try_for_each(|(ledger, mirror)| log.free_gaps(&**disk, ledger, mirror))
     }
 
     /// The content of an append, if it is all there.
@@ -293,13 +344,7 @@ impl Replay {
                 };
                 fold(ledger, body);
             }
-            // Evictions that were recorded, and whose bytes were not freed before the stop.
-            let slack = limits::BLOCK * 2 * (1 + ledger.local.iter().count() as u64);
-            if mirror.allocated()? > ledger.local.len() + slack {
-                for gap in ledger.local.gaps(Span::between(Offset::ZERO, ledger.head)) {
-                    mirror.free(gap)?;
-                }
-            }
+            self.log.free_gaps(&*self.disk, ledger, mirror)?;
             mirror.close();
             let name = &ledger.name;
             let damaged = ledger.damaged.iter().map(|span| (name.clone(), span));
@@ -373,6 +418,42 @@ impl Replay {
             }
         }
         Ok(())
+    }
+}
+
+/// The log that is read. What was read may be in the page cache alone, after the death of a
+/// process: nothing may go by its word before it is durable.
+struct ReadLog {
+    start: Position,
+    is_synced: bool,
+}
+
+impl ReadLog {
+    fn sync(&mut self, disk: &dyn Disk) -> Result<(), Error> {
+        if !self.is_synced {
+            log::sync_from(disk, self.start)?;
+            self.is_synced = true;
+        }
+        Ok(())
+    }
+
+    /// Frees bytes whose eviction was recorded, and that were not freed before the stop.
+    fn free_gaps(
+        &mut self,
+        disk: &dyn Disk,
+        ledger: &Ledger,
+        mirror: &Mirror,
+    ) -> Result<(), Error> {
+        let mut kept = ledger.local.clone();
+        // What is damaged is nobody's to read, and stays for whoever wants to save some of it.
+        ledger.damaged.iter().for_each(|span| kept.insert(span));
+        let slack = limits::BLOCK * 2 * (1 + kept.iter().count() as u64);
+        if mirror.allocated()? <= kept.len() + slack {
+            return Ok(());
+        }
+        self.sync(disk)?;
+        let gaps = kept.gaps(Span::between(Offset::ZERO, ledger.head));
+        gaps.into_iter().try_for_each(|gap| mirror.free(gap).map(drop))
     }
 }
 

@@ -45,7 +45,7 @@ impl Load {
             clock,
             dice,
             next_life,
-            next_tag: 0,
+            next_tag: dice << 20,
             waiting: Vec::new(),
             persisted: Vec::new(),
             model,

@@ -223,6 +223,12 @@ fn without_name(journal: &Journal, error: &client::Error) -> String {
 pub fn line(error: &Error) -> String {
     let advice = match error {
         Error::Client(refused) => advice(refused),
+        Error::Data(data, error) if local(&**error).is_some_and(index::Error::is_full) => {
+            Some(format!(
+                "what is there stays: free some room on its file system and start again ({data}/aside, \
+                 where there is one, has logs that were cut, and may be removed)"
+            ))
+        }
         _ => None,
     };
     let text = match advice {
@@ -287,7 +293,11 @@ mod tests {
         let journal: Journal = "local/log".parse().expect("valid");
         // Case: the error, and what its line says
         let not_grpc = "http://h:1: grpc-status header missing, mapped from HTTP status code 404";
-        let cases: [(Error, &[&str]); 9] = [
+        let cases: [(Error, &[&str]); 10] = [
+            (
+                Error::Data("/d".into(), Box::new(index::Error::Full { needed: 2, free: 1 })),
+                &["/d: ", "free some room", "/d/aside"],
+            ),
             (
                 client::Error::Protocol(not_grpc.into()).into(),
                 &["http://h:1", "else than a broker", "--broker.address"],

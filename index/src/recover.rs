@@ -6,7 +6,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::datadir::exists;
-use crate::disk::Disk;
+use crate::disk::{Disk, Open, read_file};
 use crate::ledger::Ledger;
 use crate::log::{self, Log, Scan};
 use crate::mirror::Mirror;
@@ -175,6 +175,7 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
         if keep {
             let aside = Path::new(ASIDE).join(name);
             disk.rename(&path, &aside).map_err(Error::disk("rename", &aside))?;
+            cut_zeros(disk, &aside)?;
         } else {
             disk.remove(&path).map_err(Error::disk("remove", &path))?;
         }
@@ -185,6 +186,23 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
         disk.remove(&path).map_err(Error::disk("remove", &path))?;
     }
     bound_aside(disk)
+}
+
+/// Cuts off the zeros that a segment was made of, and that nothing was written over.
+fn cut_zeros(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    const PIECE: u64 = 1 << 20;
+    let file = disk.open(path, Open::Existing).map_err(Error::disk("open", path))?;
+    let mut end = file.len().map_err(Error::disk("stat", path))?;
+    while end > 0 {
+        let begin = (end - 1) / PIECE * PIECE;
+        let piece = read_file(&*file, begin, end - begin).map_err(Error::disk("read", path))?;
+        let used = piece.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+        end = begin + used;
+        if used > 0 {
+            break;
+        }
+    }
+    file.set_len(end).map_err(Error::disk("cut", path))
 }
 
 fn bound_aside(disk: &dyn Disk) -> Result<(), Error> {

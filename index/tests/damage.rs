@@ -57,6 +57,7 @@ fn a_flipped_bit_of_the_log_is_never_served() {
             assert!(is_noticed(&recovered), "{why}: {recovered:?}");
             let aside = Path::new("aside").join(path.file_name().expect("a segment"));
             assert!(disk.stat(&aside).expect("memory").is_some(), "{why}: is not kept");
+            assert_ne!(content(&disk, &aside).last(), Some(&0), "{why}: zeros take room");
             for (life, journal) in model.journals.iter().filter(|(_, known)| known.is_certain) {
                 let why = format!("{why}: {life}");
                 let replica = find(&data, *life, &why);

@@ -225,8 +225,8 @@ pub fn line(error: &Error) -> String {
         Error::Client(refused) => advice(refused),
         Error::Data(data, error) if local(&**error).is_some_and(index::Error::is_full) => {
             Some(format!(
-                "what is there stays: free some room on its file system and start again ({data}/aside, \
-                 where there is one, has logs that were cut, and may be removed)"
+                "what is there stays: free some room on its file system and start again \
+                 ({data}/aside, where there is one, has logs that were cut, and may be removed)"
             ))
         }
         _ => None,

@@ -53,8 +53,8 @@ pub struct Cached {
 
 impl Cached {
     /// Journals of `inner` with mirrors on `disk`, which hold up to `budget` bytes together; what
-    /// is lent counts, and is asked back where it grows beyond that. `source` names where the journals come from. Needs a
-    /// tokio runtime around it.
+    /// is lent counts, and is asked back where it grows beyond that. `source` names where the
+    /// journals come from. Needs a tokio runtime around it.
     pub fn open(
         inner: Arc<dyn Journals>,
         disk: Arc<dyn Disk>,

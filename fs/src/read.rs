@@ -35,7 +35,7 @@ impl Filesystem {
             if let Kept::Spec(text) = &handle.kept {
                 return Ok(text.lock().await.read(read.offset, read.size));
             }
-            // Before it is asked whether it is a journal by now: then whoever adopts the node knows.
+            // Before it is asked whether it is a journal by now: whoever makes it one knows then.
             if let (true, Role::Placeholder(placeholder, _)) = (read.fills, handle.node.role()) {
                 placeholder.mark_filled();
             }

@@ -222,6 +222,21 @@ impl Ledger {
         });
     }
 
+    /// Of a ledger that is taken back to what it was: what `later` has given up stays given up, for
+    /// its bytes may be freed already.
+    pub fn keep_given_up(&mut self, later: &Ledger) {
+        let gone: Vec<Span> = self.local.iter().flat_map(|span| later.local.gaps(span)).collect();
+        for span in gone {
+            self.local.remove(span);
+            later.damaged.overlaps(span).into_iter().for_each(|part| self.damaged.insert(part));
+        }
+        self.trimmed = self.trimmed.max(later.trimmed.min(self.head));
+        let local = &self.local;
+        let is_there = |closed: &Closed| local.gaps(closed.span) != [closed.span];
+        let is_known = |closed: &Closed| later.closed.iter().any(|one| one.span == closed.span);
+        self.closed.retain(|closed| is_there(closed) || is_known(closed));
+    }
+
     /// The head moves to `to` without content: over a gap, or to the end of what a store has.
     fn jump(&mut self, to: Offset) {
         self.head = self.head.max(to);
@@ -264,4 +279,41 @@ impl Ledger {
 /// The CRC32C of two pieces one after the other, by their own.
 pub(crate) fn combine(first: u32, second: u32, second_len: u64) -> u32 {
     crc32c::crc32c_combine(first, second, second_len as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_up_stays_so_when_an_append_is_taken_back() {
+        let name = Journal::new("a/log").expect("valid");
+        let mut before = Ledger::new(Life::new(1), name, Position::default());
+        let apply = |ledger: &mut Ledger, body: Body| ledger.apply(&body, Position::new(1, 8));
+        let append = |begin, len| {
+            let content = bytes::Bytes::from(vec![b'x'; len as usize]);
+            Body::Append(record::Append { life: 1, begin, len, content, ..Default::default() })
+        };
+        for (begin, end) in [(0, 10), (10, 20), (20, 30)] {
+            apply(&mut before, append(begin, 10));
+            let rolled = record::Rolled { life: 1, begin, end, ..Default::default() };
+            apply(&mut before, Body::Rolled(rolled));
+        }
+        let mut later = before.clone();
+        apply(&mut later, append(30, 10));
+        let persisted = record::Persisted { life: 1, begin: 10, end: 20, ..Default::default() };
+        apply(&mut later, Body::Persisted(persisted));
+        apply(&mut later, Body::Evicted(record::Mark { life: 1, begin: 10, end: 20 }));
+        apply(&mut later, Body::Damaged(record::Mark { life: 1, begin: 22, end: 25 }));
+        apply(&mut later, Body::Trimmed(record::Mark { life: 1, begin: 0, end: 5 }));
+
+        before.keep_given_up(&later);
+        assert_eq!((before.head, before.trimmed), (offset(30), offset(5)));
+        let local: Vec<Span> = before.local.iter().collect();
+        assert_eq!(local, [span(5, 10), span(20, 22), span(25, 30)]);
+        assert_eq!(before.damaged.iter().collect::<Vec<_>>(), [span(22, 25)]);
+        // What was evicted is nobody's to persist.
+        let closed: Vec<Span> = before.closed.iter().map(|closed| closed.span).collect();
+        assert_eq!(closed, [span(0, 10), span(20, 30)]);
+    }
 }

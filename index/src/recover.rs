@@ -168,6 +168,7 @@ fn drop_spare(disk: &dyn Disk, scan: &Scan) -> Result<(), Error> {
 /// Removes what the new checkpoint made needless; a log with damage or a cut end is kept aside.
 fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
     let keep = scan.cut_frames > 0 || !scan.damaged.is_empty();
+    let mut set_aside = Vec::new();
     let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
     for name in entries.iter().map(|entry| &entry.name) {
         let Some(old) = log::number_of(name).filter(|old| *old < number) else { continue };
@@ -175,9 +176,14 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
         if keep {
             let aside = Path::new(ASIDE).join(name);
             disk.rename(&path, &aside).map_err(Error::disk("rename", &aside))?;
-            cut_zeros(disk, &aside)?;
+            set_aside.push(aside);
         } else {
             disk.remove(&path).map_err(Error::disk("remove", &path))?;
+        }
+    }
+    for path in set_aside {
+        if let Err(error) = cut_zeros(disk, &path) {
+            tracing::warn!(%error, "a log that is set aside takes more room than it needs");
         }
     }
     let entries = disk.list(Path::new(staging::DIR)).map_err(Error::disk("list", staging::DIR))?;

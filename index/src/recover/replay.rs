@@ -227,34 +227,50 @@ impl Replay {
         })
     }
 
-    /// Does what writes into mirrors; where the disk is full, once more when there is room.
+    /// Does what writes into mirrors; where the disk is full, again when there is room.
     fn with_room(
         &mut self,
         mut write: impl FnMut(&BTreeMap<Life, (Ledger, Mirror)>, &mut Moving) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match write(&self.journals, &mut self.moving) {
-            Err(error) if error.is_full() => {
-                tracing::warn!(%error, "the disk is full: what is not needed any more goes first");
-                self.make_room()?;
-                write(&self.journals, &mut self.moving)
+        let mut written = write(&self.journals, &mut self.moving);
+        for makes_room in [Replay::make_room, Replay::take_reserve] {
+            match written {
+                Err(error) if error.is_full() => {
+                    tracing::warn!(%error, "the disk is full: what is not needed goes first");
+                    makes_room(self)?;
+                    written = write(&self.journals, &mut self.moving);
+                }
+                written => return written,
             }
-            written => written,
         }
+        written
+    }
+
+    /// Frees what was kept for a start.
+    fn take_reserve(&mut self) -> Result<(), Error> {
+        ground::drop_ballast(&*self.disk)
     }
 
     /// Frees what the log needs no more, by what of it was read: a power cut may have undone that
     /// it was freed, and the room that was reserved for content with it. All of it goes at the end
     /// of a recovery in any case.
     fn make_room(&mut self) -> Result<(), Error> {
-        ground::drop_ballast(&*self.disk)?;
+        self.log.sync(&*self.disk)?;
         let entries = self.disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
         let is_old = |number: &u32| *number < self.log.start.segment();
         for old in entries.iter().filter_map(|entry| log::number_of(&entry.name)).filter(is_old) {
             let path = log::path_of(old);
             self.disk.remove(&path).map_err(Error::disk("remove", &path))?;
         }
-        let Replay { journals, log, disk, .. } = self;
-        journals.values().try_for_each(|(ledger, mirror)| log.free_gaps(&**disk, ledger, mirror))
+        let Replay { journals, log, disk, suspects, .. } = self;
+        for (ledger, mirror) in journals.values() {
+            // What is known of one with a suspect may be taken back.
+            if !suspects.contains_key(&ledger.life) {
+                log.free_gaps(&**disk, ledger, mirror)?;
+                mirror.close();
+            }
+        }
+        Ok(())
     }
 
     /// The content of an append, if it is all there.
@@ -276,9 +292,10 @@ impl Replay {
     /// Staged content that does not verify ends its journal there, if the log was never synced
     /// beyond its record; else it is damage, and what follows stays.
     pub fn settle_suspects(&mut self, is_other_boot: bool) -> Result<(), Error> {
-        for (life, (before, position)) in std::mem::take(&mut self.suspects) {
+        for (life, (mut before, position)) in std::mem::take(&mut self.suspects) {
             let Some((ledger, mirror)) = self.journals.get_mut(&life) else { continue };
             if is_other_boot && position >= self.synced {
+                before.keep_given_up(ledger);
                 mirror.truncate(before.head)?;
                 *ledger = before;
                 self.recovered.cut_records += 1;
@@ -431,6 +448,8 @@ struct ReadLog {
 impl ReadLog {
     fn sync(&mut self, disk: &dyn Disk) -> Result<(), Error> {
         if !self.is_synced {
+            // By the checkpoint's name it begins where it does.
+            disk.sync_dir(Path::new("")).map_err(Error::disk("sync", "the directory"))?;
             log::sync_from(disk, self.start)?;
             self.is_synced = true;
         }
@@ -445,13 +464,13 @@ impl ReadLog {
         mirror: &Mirror,
     ) -> Result<(), Error> {
         let mut kept = ledger.local.clone();
-        // What is damaged is nobody's to read, and stays for whoever wants to save some of it.
-        ledger.damaged.iter().for_each(|span| kept.insert(span));
         let slack = limits::BLOCK * 2 * (1 + kept.iter().count() as u64);
         if mirror.allocated()? <= kept.len() + slack {
             return Ok(());
         }
         self.sync(disk)?;
+        // What is damaged is nobody's to read, and stays for whoever wants to save some of it.
+        ledger.damaged.iter().for_each(|span| kept.insert(span));
         let gaps = kept.gaps(Span::between(Offset::ZERO, ledger.head));
         gaps.into_iter().try_for_each(|gap| mirror.free(gap).map(drop))
     }

@@ -14,9 +14,12 @@ use protocol::Span;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How soon after a fragment was stored it is looked where the budget is full: once for several.
+const SOON: Duration = Duration::from_millis(50);
 
 /// Spans of journals.
 type Spans = Vec<(Arc<Replica>, Span)>;
@@ -57,13 +60,18 @@ impl Unfreed {
 /// Keeps the local bytes within their bounds, until the broker closes.
 pub(crate) async fn run(broker: Broker) {
     let mut last_error = String::new();
+    let mut next_look = Instant::now() + LOOK;
     loop {
         tokio::select! {
             biased;
             () = broker.closed() => return,
-            () = sleep(LOOK) => {}
+            () = sleep_until(next_look) => {}
             // Who appends now is refused, and need not be any longer.
-            () = broker.shared.stored.notified(), if broker.is_over_budget() => {}
+            () = broker.shared.stored.notified(), if broker.is_over_budget() => sleep(SOON).await,
+        }
+        let is_look = Instant::now() >= next_look;
+        if is_look {
+            next_look = Instant::now() + LOOK;
         }
         let shared = broker.shared.clone();
         let served = broker.all_served();
@@ -83,7 +91,10 @@ pub(crate) async fn run(broker: Broker) {
             let soon = short_soon(data, unfreed, &room)?;
             early::roll(&served, &shared.stores, soon, shared.config.clock.now_us())?;
             let needs_loans = needs_loans(data, &served, soon);
-            shared.revocations.round(data, &served, needs_loans);
+            // Its pauses are counted in rounds.
+            if is_look {
+                shared.revocations.round(data, &served, needs_loans);
+            }
             Ok(())
         };
         match off_thread(round).await {

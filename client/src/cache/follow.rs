@@ -44,7 +44,7 @@ pub(super) async fn follow(shared: Arc<Shared>, kept: Arc<Kept>) {
     if shared.mirrors.is_over() {
         free_excess(&shared).await;
     }
-    if !kept.is_lent() {
+    if !kept.is_lent() || kept.is_gone() {
         shared.mirrors.recalls.returned(kept.life);
     }
 }

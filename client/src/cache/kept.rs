@@ -257,6 +257,7 @@ impl Kept {
         }
         let before = state.local.clone();
         state.local.remove(span);
+        state.usage.went(span);
         state.evictions += 1;
         let old = before.len();
         let new = state.local.len();

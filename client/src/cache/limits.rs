@@ -32,6 +32,9 @@ pub(super) const GROWTH_MAX: u64 = 1 << 20;
 /// Between two journals whose loans are asked back, and for how long nobody appended to one here.
 pub(super) const RECALL_PAUSE: Duration = Duration::from_secs(5);
 
+/// For how long it is waited for such a journal before another one is asked for in its place.
+pub(super) const RECALL_MAX: Duration = Duration::from_secs(60);
+
 /// How long whoever asks for a size waits for a lent mirror to have as many bytes.
 pub(super) const CATCH_UP_MAX: Duration = Duration::from_secs(2);
 

@@ -217,7 +217,11 @@ impl Mirrors {
         }
         let written = match write() {
             // Somebody else filled the disk: others' bytes make room for what comes.
-            Err(error) if error.is_full() && self.free(self.totals.budget() / 16, 0) > 0 => write(),
+            Err(error)
+                if error.is_full() && self.free(|| self.totals.budget() / 16, 0).is_some() =>
+            {
+                write()
+            }
             written => written,
         };
         match written {
@@ -265,14 +269,13 @@ impl Mirrors {
         if over_lent == 0 {
             self.recalls.end();
         }
-        let excess = self.totals.excess();
-        if excess == 0 {
+        if !self.is_over() {
             return;
         }
         // A little more, so that not every new byte asks for another round.
-        self.free(excess, self.totals.budget() / 16);
+        let is_enough = self.free(|| self.totals.excess(), self.totals.budget() / 16).is_some();
         // A file that a handle of an earlier life has open is not punched, but can be removed.
-        if self.is_over() && self.totals.own_len() > 0 {
+        if !is_enough && self.totals.own_len() > 0 {
             self.drop_oldest();
         }
         if self.is_over() {
@@ -285,12 +288,14 @@ impl Mirrors {
     }
 
     /// Frees the pieces that were read once, the oldest first, and where these are not `needed`
-    /// bytes, those that were not used for longest: with `ahead` bytes more. How many went. What is
-    /// lent stays.
-    fn free(&self, needed: u64, ahead: u64) -> u64 {
+    /// bytes, those that were not used for longest: with `ahead` bytes more. `None` where they
+    /// are not enough. What is lent stays.
+    fn free(&self, needed: impl FnOnce() -> u64, ahead: u64) -> Option<()> {
         let _freeing = self.freeing.lock().expect("no holder panics");
-        if self.totals.own_len() == 0 {
-            return 0;
+        // Others may have freed something meanwhile.
+        let needed = needed();
+        if needed == 0 || self.totals.own_len() == 0 {
+            return (needed == 0).then_some(());
         }
         let mut pieces: Vec<(Piece, Arc<Kept>)> = Vec::new();
         for kept in self.all() {
@@ -310,7 +315,7 @@ impl Mirrors {
                 freed += kept.evict(piece.span);
             }
         }
-        freed
+        (freed >= needed).then_some(())
     }
 
     /// Removes the mirror that was not used for longest and is not lent.

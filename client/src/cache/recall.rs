@@ -1,9 +1,9 @@
 //! Asking loans back: what is lent goes on growing, and nothing of it is freed.
 
 use super::kept::Kept;
-use super::limits::RECALL_PAUSE;
+use super::limits::{RECALL_MAX, RECALL_PAUSE};
 use protocol::Life;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Recalls {
     lives: watch::Sender<BTreeSet<Life>>,
-    /// When the last one was named.
-    last: Mutex<Option<Instant>>,
+    /// When each of them was named.
+    named: Mutex<BTreeMap<Life, Instant>>,
 }
 
 impl Recalls {
@@ -42,12 +42,16 @@ impl Recalls {
     /// moment ago has a writer, who would get its readers' error. One after the other: whoever is
     /// told needs a moment to close its file; and none for the sake of what others are asked for.
     pub fn name_largest(&self, all: &[Arc<Kept>], over_lent: u64) {
-        let asked = all.iter().filter(|kept| self.has(kept.life)).map(|kept| kept.len());
-        if asked.sum::<u64>() >= over_lent {
+        let mut named = self.named.lock().expect("no holder panics");
+        named.retain(|life, _| self.has(*life));
+        if named.values().any(|since| since.elapsed() < RECALL_PAUSE) {
             return;
         }
-        let mut last = self.last.lock().expect("no holder panics");
-        if last.is_some_and(|last| last.elapsed() < RECALL_PAUSE) {
+        // Who does not give way for long, as one with a writer, keeps nobody else from being asked.
+        let is_asked = |kept: &&Arc<Kept>| {
+            named.get(&kept.life).is_some_and(|since| since.elapsed() < RECALL_MAX)
+        };
+        if all.iter().filter(is_asked).map(|kept| kept.len()).sum::<u64>() >= over_lent {
             return;
         }
         let may_name = |kept: &&Arc<Kept>| {
@@ -55,7 +59,7 @@ impl Recalls {
         };
         let largest = all.iter().filter(may_name).max_by_key(|kept| kept.len());
         let Some(largest) = largest else { return };
-        *last = Some(Instant::now());
+        named.insert(largest.life, Instant::now());
         self.lives.send_if_modified(|lives| lives.insert(largest.life));
         if !largest.is_lent() {
             // It came back just now.

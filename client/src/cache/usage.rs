@@ -70,6 +70,13 @@ impl Usage {
         }
     }
 
+    /// What is given up is not known any more, when it comes again.
+    pub fn went(&mut self, span: Span) {
+        for number in numbers(span) {
+            self.chunks.remove(&number);
+        }
+    }
+
     /// All of them were used, in a way that nobody saw.
     pub fn touch(&mut self, tick: u64) {
         self.all_used = tick;

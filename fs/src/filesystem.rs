@@ -213,10 +213,16 @@ impl Filesystem {
     pub(crate) fn adopt(&self, node: &Node, name: &str, stat: &Stat) {
         self.placeholders.settle(name);
         let shown = self.gallery.show(&stat.journal, stat.life);
-        if matches!(node.role(), Role::Placeholder(placeholder, _) if placeholder.is_filled()) {
+        let role = node.role();
+        let was_filled = || matches!(&role, Role::Placeholder(it, _) if it.is_filled());
+        if was_filled() {
             shown.mark_filled_empty();
         }
-        self.nodes.adopt(node, shown);
+        self.nodes.adopt(node, shown.clone());
+        // A renewal between the two did not see the node.
+        if was_filled() {
+            shown.mark_filled_empty();
+        }
     }
 
     /// The journal that a name of the tree stands for.

@@ -44,7 +44,7 @@ impl Filesystem {
             };
             kernel.renew(*node, renewal).await;
         }
-        telling.end(Told { size: head, last: growth.last.and_then(|last| last.first().copied()) });
+        telling.end(head, growth.last.and_then(|last| last.first().copied()));
     }
 
     /// Reads what the pages need.
@@ -63,8 +63,12 @@ impl Filesystem {
             }
         };
         let (before, rest, last) = futures::future::join3(before, rest, last).await;
-        let end_of_rest = || rest.as_ref().map(|rest| rest.slice(rest.len() - 1..));
-        let last = if missing == grown { end_of_rest() } else { last };
+        let last = match (&rest, last) {
+            (Some(rest), None) if missing == grown => Some(rest.slice(rest.len() - 1..)),
+            // Some byte before it can't be read.
+            (None, None) => self.exactly(shown, from.plus(grown - 1), 1).await,
+            (_, last) => last,
+        };
         Growth { before, rest, last }
     }
 

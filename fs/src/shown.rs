@@ -29,8 +29,8 @@ pub(crate) struct Shown {
     filled: AtomicBool,
     /// The largest size told before the first fill.
     told_unfilled: AtomicU64,
-    /// Pages were filled when the file had no byte: none of them is right.
-    filled_empty: AtomicBool,
+    /// How often pages may have been filled when the file had no byte: none of those is right.
+    filled_empty: AtomicU64,
     /// What was told last, since the first fill. Held while pages are renewed, so that nobody tells
     /// a size whose pages another is still renewing.
     told: tokio::sync::Mutex<Told>,
@@ -81,7 +81,7 @@ impl Shown {
             nodes: Mutex::default(),
             filled: AtomicBool::new(false),
             told_unfilled: AtomicU64::new(0),
-            filled_empty: AtomicBool::new(false),
+            filled_empty: AtomicU64::new(0),
             told: tokio::sync::Mutex::default(),
             shown_head: AtomicU64::new(0),
             turn: tokio::sync::Mutex::default(),
@@ -118,7 +118,7 @@ impl Shown {
 
     /// The kernel filled pages of one of its nodes before that was the journal's.
     pub(crate) fn mark_filled_empty(&self) {
-        self.filled_empty.store(true, Ordering::SeqCst);
+        self.filled_empty.fetch_add(1, Ordering::SeqCst);
         self.mark_filled();
     }
 
@@ -138,13 +138,15 @@ impl Shown {
         }
         let mut told = self.told.lock().await;
         let told_unfilled = offset(self.told_unfilled.load(Ordering::SeqCst));
-        if self.filled_empty.swap(false, Ordering::SeqCst) {
-            *told = Told::default();
+        let filled_empty = self.filled_empty.load(Ordering::SeqCst);
+        if told.filled_empty != filled_empty {
+            // Until the pages are renewed, whatever becomes of this.
+            *told = Told { filled_empty: told.filled_empty, ..Told::default() };
         } else if told.size < told_unfilled {
-            *told = Told { size: told_unfilled, last: None };
+            *told = Told { size: told_unfilled, last: None, filled_empty };
         }
         let nodes = self.nodes.lock().expect("no holder panics").clone();
-        (told.size < head).then_some(Telling { told, nodes })
+        (told.size < head).then_some(Telling { told, nodes, filled_empty })
     }
 
     /// Attributes are about to tell this head.
@@ -189,6 +191,8 @@ pub(crate) struct Told {
     pub size: Offset,
     /// The byte before it, if that is known.
     pub last: Option<u8>,
+    /// [`Shown::filled_empty`] when it was told.
+    filled_empty: u64,
 }
 
 /// Held by the one who renews pages, so that nobody tells a size meanwhile.
@@ -196,6 +200,7 @@ pub(crate) struct Telling<'a> {
     told: tokio::sync::MutexGuard<'a, Told>,
     /// The nodes that the kernel may have pages of.
     pub(crate) nodes: BTreeSet<NodeId>,
+    filled_empty: u64,
 }
 
 impl Telling<'_> {
@@ -205,8 +210,8 @@ impl Telling<'_> {
     }
 
     /// The pages are renewed: the size may be told.
-    pub(crate) fn end(mut self, told: Told) {
-        *self.told = told;
+    pub(crate) fn end(mut self, size: Offset, last: Option<u8>) {
+        *self.told = Told { size, last, filled_empty: self.filled_empty };
     }
 }
 

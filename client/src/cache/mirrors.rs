@@ -38,6 +38,12 @@ pub(super) struct Mirrors {
     _lock: Lock,
 }
 
+/// What was freed, and whether it is what was needed.
+struct Freed {
+    len: u64,
+    is_enough: bool,
+}
+
 impl Mirrors {
     /// Takes the directory, with what a clean stop left there of this boot and source, and removes
     /// everything else in it.
@@ -217,9 +223,7 @@ impl Mirrors {
         }
         let written = match write() {
             // Somebody else filled the disk: others' bytes make room for what comes.
-            Err(error)
-                if error.is_full() && self.free(|| self.totals.budget() / 16, 0).is_some() =>
-            {
+            Err(error) if error.is_full() && self.free(|| self.totals.budget() / 16, 0).len > 0 => {
                 write()
             }
             written => written,
@@ -273,9 +277,9 @@ impl Mirrors {
             return;
         }
         // A little more, so that not every new byte asks for another round.
-        let is_enough = self.free(|| self.totals.excess(), self.totals.budget() / 16).is_some();
+        let freed = self.free(|| self.totals.excess(), self.totals.budget() / 16);
         // A file that a handle of an earlier life has open is not punched, but can be removed.
-        if !is_enough && self.totals.own_len() > 0 {
+        if !freed.is_enough && self.totals.own_len() > 0 {
             self.drop_oldest();
         }
         if self.is_over() {
@@ -288,14 +292,13 @@ impl Mirrors {
     }
 
     /// Frees the pieces that were read once, the oldest first, and where these are not `needed`
-    /// bytes, those that were not used for longest: with `ahead` bytes more. `None` where they
-    /// are not enough. What is lent stays.
-    fn free(&self, needed: impl FnOnce() -> u64, ahead: u64) -> Option<()> {
+    /// bytes, those that were not used for longest: with `ahead` bytes more. What is lent stays.
+    fn free(&self, needed: impl FnOnce() -> u64, ahead: u64) -> Freed {
         let _freeing = self.freeing.lock().expect("no holder panics");
         // Others may have freed something meanwhile.
         let needed = needed();
         if needed == 0 || self.totals.own_len() == 0 {
-            return (needed == 0).then_some(());
+            return Freed { len: 0, is_enough: needed == 0 };
         }
         let mut pieces: Vec<(Piece, Arc<Kept>)> = Vec::new();
         for kept in self.all() {
@@ -315,7 +318,7 @@ impl Mirrors {
                 freed += kept.evict(piece.span);
             }
         }
-        (freed >= needed).then_some(())
+        Freed { len: freed, is_enough: freed >= needed }
     }
 
     /// Removes the mirror that was not used for longest and is not lent.

@@ -30,6 +30,9 @@ pub(crate) use replay::rewrite_mirror;
 /// Where a log that was cut or damaged is kept.
 pub(crate) const ASIDE: &str = "aside";
 
+/// There while a log is to be kept aside.
+const TO_KEEP: &str = "log/to-keep";
+
 /// What recovery did, for the log and for `inspect`.
 #[derive(Debug, Clone, Default)]
 pub struct Recovered {
@@ -135,6 +138,9 @@ pub(crate) fn recover(
     drop_spare(&**disk, &scan)?;
     let number = scan.last_number.max(checkpoint.start.segment()) + 1;
     let start = Position::new(number, 0);
+    if is_to_keep(&scan) {
+        mark_to_keep(&**disk)?;
+    }
     let ledgers = replay.journals.values().map(|(ledger, _)| ledger.clone()).collect();
     Checkpoint { start, boot_id, ledgers }.write(&**disk)?;
     clear(&**disk, &scan, number)?;
@@ -165,9 +171,24 @@ fn drop_spare(disk: &dyn Disk, scan: &Scan) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether a log has damage, or a cut end.
+fn is_to_keep(scan: &Scan) -> bool {
+    scan.cut_frames > 0 || !scan.damaged.is_empty()
+}
+
+/// Notes that what the new checkpoint makes needless is to be kept: nobody reads it after that, and
+/// a start that is stopped may not have come to it.
+fn mark_to_keep(disk: &dyn Disk) -> Result<(), Error> {
+    let made = disk.open(Path::new(TO_KEEP), Open::Any).map(drop);
+    let made = made.and_then(|()| disk.sync_dir(Path::new(log::DIR)));
+    made.map_err(Error::disk("make", TO_KEEP))
+}
+
 /// Removes what the new checkpoint made needless; a log with damage or a cut end is kept aside.
 fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
-    let keep = scan.cut_frames > 0 || !scan.damaged.is_empty();
+    let mark = Path::new(TO_KEEP);
+    let is_marked = exists(disk, mark)?;
+    let keep = is_to_keep(scan) || is_marked;
     let mut set_aside = Vec::new();
     let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
     for name in entries.iter().map(|entry| &entry.name) {
@@ -185,6 +206,11 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
         if let Err(error) = cut_zeros(disk, &path) {
             tracing::warn!(%error, "a log that is set aside takes more room than it needs");
         }
+    }
+    if is_marked {
+        disk.sync_dir(Path::new(ASIDE)).map_err(Error::disk("sync", ASIDE))?;
+        disk.sync_dir(Path::new(log::DIR)).map_err(Error::disk("sync", log::DIR))?;
+        disk.remove(mark).map_err(Error::disk("remove", mark))?;
     }
     let entries = disk.list(Path::new(staging::DIR)).map_err(Error::disk("list", staging::DIR))?;
     for entry in entries {

@@ -45,6 +45,32 @@ fn is_noticed(recovered: &Recovered) -> bool {
 }
 
 #[test]
+fn a_damaged_log_is_kept_whenever_the_start_that_finds_it_stops() {
+    let Left { disk, why, .. } = lefts().next().expect("there are some");
+    let (path, at) = frames(&disk).into_iter().next().expect("a log has frames");
+    disk.flip(&path, at);
+    let damaged = content(&disk, &path);
+    let aside = Path::new("aside").join(path.file_name().expect("a segment"));
+    for stop in 0.. {
+        let mut is_over = false;
+        for crash in [Crash::Kill, Crash::Power(stop)] {
+            let first = disk.crash(Crash::Kill);
+            first.stop_at(stop);
+            drop(open(&first));
+            is_over = !first.is_stopped();
+            let again = first.crash(crash);
+            let why = format!("{why}, stopped at {stop}, {crash:?}");
+            open(&again).unwrap_or_else(|error| panic!("{why}: {error}"));
+            assert!(again.stat(&aside).expect("memory").is_some(), "{why}: it is not kept");
+            assert!(damaged.starts_with(&content(&again, &aside)), "{why}: it is another");
+        }
+        if is_over {
+            break;
+        }
+    }
+}
+
+#[test]
 fn a_flipped_bit_of_the_log_is_never_served() {
     for Left { disk, model, why } in lefts() {
         for (path, at) in frames(&disk) {

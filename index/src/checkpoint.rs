@@ -115,8 +115,7 @@ impl Checkpoint {
             return Checkpoint::decode(&bytes).map(Some);
         }
         // It is there before the first segment is.
-        let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
-        if entries.iter().any(|entry| log::number_of(&entry.name).is_some()) {
+        if log::numbers(disk)?.next().is_some() {
             let why = "it is missing, and the commit log is there";
             return Err(Error::Damaged(FILE.into(), why.to_owned()));
         }

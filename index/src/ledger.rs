@@ -60,6 +60,13 @@ pub struct Closed {
     pub persisted: Option<Stored>,
 }
 
+impl Closed {
+    /// Whether any of its bytes is in `local`.
+    fn is_in(&self, local: &SpanSet) -> bool {
+        local.gaps(self.span) != [self.span]
+    }
+}
+
 /// A closed span in its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
@@ -214,11 +221,9 @@ impl Ledger {
 
     fn evict(&mut self, span: Span) {
         self.local.remove(span);
-        let local = &self.local;
-        let has_local = |closed: &Closed| local.gaps(closed.span) != [closed.span];
-        let trimmed = self.trimmed;
+        let (local, trimmed) = (&self.local, self.trimmed);
         self.closed.retain(|closed| {
-            closed.span.end() > trimmed && (closed.persisted.is_none() || has_local(closed))
+            closed.span.end() > trimmed && (closed.persisted.is_none() || closed.is_in(local))
         });
     }
 
@@ -231,10 +236,8 @@ impl Ledger {
             later.damaged.overlaps(span).into_iter().for_each(|part| self.damaged.insert(part));
         }
         self.trimmed = self.trimmed.max(later.trimmed.min(self.head));
-        let local = &self.local;
-        let is_there = |closed: &Closed| local.gaps(closed.span) != [closed.span];
         let is_known = |closed: &Closed| later.closed.iter().any(|one| one.span == closed.span);
-        self.closed.retain(|closed| is_there(closed) || is_known(closed));
+        self.closed.retain(|closed| closed.is_in(&self.local) || is_known(closed));
     }
 
     /// The head moves to `to` without content: over a gap, or to the end of what a store has.

@@ -81,11 +81,15 @@ pub fn number_of(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_suffix(".seg")?, 16).ok()
 }
 
+/// The numbers of the segments on disk.
+pub(crate) fn numbers(disk: &dyn Disk) -> Result<impl Iterator<Item = u32>, Error> {
+    let entries = disk.list(Path::new(DIR)).map_err(Error::disk("list", DIR))?;
+    Ok(entries.into_iter().filter_map(|entry| number_of(&entry.name)))
+}
+
 /// Makes durable what the segments have, from the one of `start` on, and their names.
 pub(crate) fn sync_from(disk: &dyn Disk, start: Position) -> Result<(), Error> {
-    let entries = disk.list(Path::new(DIR)).map_err(Error::disk("list", DIR))?;
-    let numbers = entries.iter().filter_map(|entry| number_of(&entry.name));
-    for path in numbers.filter(|number| *number >= start.segment()).map(path_of) {
+    for path in numbers(disk)?.filter(|number| *number >= start.segment()).map(path_of) {
         let synced = disk.open(&path, Open::Read).and_then(|file| file.sync());
         synced.map_err(Error::disk("sync", path))?;
     }

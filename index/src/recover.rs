@@ -90,8 +90,7 @@ pub(crate) struct Known {
 impl Known {
     /// Journals of which nothing else is known, at the first place of the log that is there.
     fn checkpoint(&self, disk: &dyn Disk) -> Result<Checkpoint, Error> {
-        let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
-        let first = entries.iter().filter_map(|entry| log::number_of(&entry.name)).min();
+        let first = log::numbers(disk)?.min();
         let ledger =
             |(life, name): (&Life, &Journal)| Ledger::new(*life, name.clone(), Position::default());
         let ledgers = self.names.iter().map(ledger).collect();
@@ -138,12 +137,12 @@ pub(crate) fn recover(
     drop_spare(&**disk, &scan)?;
     let number = scan.last_number.max(checkpoint.start.segment()) + 1;
     let start = Position::new(number, 0);
-    if is_to_keep(&scan) {
+    if scan.cut_frames > 0 || !scan.damaged.is_empty() {
         mark_to_keep(&**disk)?;
     }
     let ledgers = replay.journals.values().map(|(ledger, _)| ledger.clone()).collect();
     Checkpoint { start, boot_id, ledgers }.write(&**disk)?;
-    clear(&**disk, &scan, number)?;
+    clear(&**disk, number)?;
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
     log.sync(log.position())?;
     match before {
@@ -171,31 +170,22 @@ fn drop_spare(disk: &dyn Disk, scan: &Scan) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a log has damage, or a cut end.
-fn is_to_keep(scan: &Scan) -> bool {
-    scan.cut_frames > 0 || !scan.damaged.is_empty()
-}
-
-/// Notes that what the new checkpoint makes needless is to be kept: nobody reads it after that, and
-/// a start that is stopped may not have come to it.
+/// Notes that what the new checkpoint makes needless, a log with damage or a cut end, is to be
+/// kept: nobody reads it after that, and a start that is stopped may not have come to it.
 fn mark_to_keep(disk: &dyn Disk) -> Result<(), Error> {
     let made = disk.open(Path::new(TO_KEEP), Open::Any).map(drop);
     let made = made.and_then(|()| disk.sync_dir(Path::new(log::DIR)));
     made.map_err(Error::disk("make", TO_KEEP))
 }
 
-/// Removes what the new checkpoint made needless; a log with damage or a cut end is kept aside.
-fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
+/// Removes what the new checkpoint made needless, or keeps it aside where that was noted.
+fn clear(disk: &dyn Disk, number: u32) -> Result<(), Error> {
     let mark = Path::new(TO_KEEP);
-    let is_marked = exists(disk, mark)?;
-    let keep = is_to_keep(scan) || is_marked;
+    let keep = exists(disk, mark)?;
     let mut set_aside = Vec::new();
-    let entries = disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
-    for name in entries.iter().map(|entry| &entry.name) {
-        let Some(old) = log::number_of(name).filter(|old| *old < number) else { continue };
-        let path = log::path_of(old);
+    for path in log::numbers(disk)?.filter(|old| *old < number).map(log::path_of) {
         if keep {
-            let aside = Path::new(ASIDE).join(name);
+            let aside = Path::new(ASIDE).join(path.file_name().expect("a segment has a name"));
             disk.rename(&path, &aside).map_err(Error::disk("rename", &aside))?;
             set_aside.push(aside);
         } else {
@@ -207,7 +197,7 @@ fn clear(disk: &dyn Disk, scan: &Scan, number: u32) -> Result<(), Error> {
             tracing::warn!(%error, "a log that is set aside takes more room than it needs");
         }
     }
-    if is_marked {
+    if keep {
         disk.sync_dir(Path::new(ASIDE)).map_err(Error::disk("sync", ASIDE))?;
         disk.sync_dir(Path::new(log::DIR)).map_err(Error::disk("sync", log::DIR))?;
         disk.remove(mark).map_err(Error::disk("remove", mark))?;

@@ -4,13 +4,12 @@
 //! frame that was written when the log was already synced beyond this place says that the place is
 //! damaged: what lies between is named, and the scan goes on there. Else the log ends here.
 
-use super::{DIR, number_of, path_of};
+use super::path_of;
 use crate::Error;
 use crate::disk::{Disk, DiskFile, Open, read_file};
 use crate::record::{self, Body, Frame, Position};
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What a scan found, besides the frames it handed out.
@@ -103,11 +102,8 @@ impl Scan {
 
 impl<'a> Walk<'a> {
     fn open(disk: &'a dyn Disk, from: Position) -> Result<Self, Error> {
-        let entries = disk.list(Path::new(DIR)).map_err(Error::disk("list", DIR))?;
-        let numbers = entries.iter().filter_map(|entry| number_of(&entry.name));
-        let numbers: Vec<u32> = numbers.filter(|number| *number >= from.segment()).collect();
         let mut walk = Walk { disk, headers: BTreeMap::new(), open: None };
-        for number in numbers {
+        for number in super::numbers(disk)?.filter(|number| *number >= from.segment()) {
             let head = OpenSegment::open(disk, number)?.read(0, HEAD_LEN)?;
             let frame = record::decode(&head, Position::new(number, 0));
             let header = frame.and_then(|frame| match frame.body {

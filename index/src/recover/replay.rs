@@ -56,6 +56,7 @@ impl Replay {
         for (life, first) in entries.iter().filter_map(|entry| mirror::parse_name(&entry.name)) {
             files.entry(life).or_default().push(first);
         }
+        let log = ReadLog { disk: disk.clone(), start, is_synced: false };
         let mut replay = Replay {
             disk,
             journals: BTreeMap::new(),
@@ -68,7 +69,7 @@ impl Replay {
             headless: BTreeMap::new(),
             told: BTreeMap::new(),
             moving: Moving::default(),
-            log: ReadLog { start, is_synced: false },
+            log,
             recovered: Recovered::default(),
         };
         for ledger in ledgers {
@@ -112,7 +113,7 @@ impl Replay {
                 self.moving.forget(life);
                 match self.journals.remove(&life) {
                     Some((_, mirror)) => {
-                        self.log.sync(&*self.disk)?;
+                        self.log.sync()?;
                         mirror.remove()
                     }
                     None => Ok(()),
@@ -255,18 +256,15 @@ impl Replay {
     /// it was freed, and the room that was reserved for content with it. All of it goes at the end
     /// of a recovery in any case.
     fn make_room(&mut self) -> Result<(), Error> {
-        self.log.sync(&*self.disk)?;
-        let entries = self.disk.list(Path::new(log::DIR)).map_err(Error::disk("list", log::DIR))?;
+        self.log.sync()?;
         let is_old = |number: &u32| *number < self.log.start.segment();
-        for old in entries.iter().filter_map(|entry| log::number_of(&entry.name)).filter(is_old) {
-            let path = log::path_of(old);
+        for path in log::numbers(&*self.disk)?.filter(is_old).map(log::path_of) {
             self.disk.remove(&path).map_err(Error::disk("remove", &path))?;
         }
-        let Replay { journals, log, disk, suspects, .. } = self;
-        for (ledger, mirror) in journals.values() {
+        for (ledger, mirror) in self.journals.values() {
             // What is known of one with a suspect may be taken back.
-            if !suspects.contains_key(&ledger.life) {
-                log.free_gaps(&**disk, ledger, mirror)?;
+            if !self.suspects.contains_key(&ledger.life) {
+                self.log.free_gaps(ledger, mirror)?;
                 mirror.close();
             }
         }
@@ -361,7 +359,7 @@ impl Replay {
                 };
                 fold(ledger, body);
             }
-            self.log.free_gaps(&*self.disk, ledger, mirror)?;
+            self.log.free_gaps(ledger, mirror)?;
             mirror.close();
             let name = &ledger.name;
             let damaged = ledger.damaged.iter().map(|span| (name.clone(), span));
@@ -441,35 +439,32 @@ impl Replay {
 /// The log that is read. What was read may be in the page cache alone, after the death of a
 /// process: nothing may go by its word before it is durable.
 struct ReadLog {
+    disk: Arc<dyn Disk>,
     start: Position,
     is_synced: bool,
 }
 
 impl ReadLog {
-    fn sync(&mut self, disk: &dyn Disk) -> Result<(), Error> {
+    fn sync(&mut self) -> Result<(), Error> {
         if !self.is_synced {
             // By the checkpoint's name it begins where it does.
-            disk.sync_dir(Path::new("")).map_err(Error::disk("sync", "the directory"))?;
-            log::sync_from(disk, self.start)?;
+            self.disk.sync_dir(Path::new("")).map_err(Error::disk("sync", "the directory"))?;
+            log::sync_from(&*self.disk, self.start)?;
             self.is_synced = true;
         }
         Ok(())
     }
 
     /// Frees bytes whose eviction was recorded, and that were not freed before the stop.
-    fn free_gaps(
-        &mut self,
-        disk: &dyn Disk,
-        ledger: &Ledger,
-        mirror: &Mirror,
-    ) -> Result<(), Error> {
-        let mut kept = ledger.local.clone();
-        let slack = limits::BLOCK * 2 * (1 + kept.iter().count() as u64);
-        if mirror.allocated()? <= kept.len() + slack {
+    fn free_gaps(&mut self, ledger: &Ledger, mirror: &Mirror) -> Result<(), Error> {
+        let local = &ledger.local;
+        let slack = limits::BLOCK * 2 * (1 + local.iter().count() as u64);
+        if mirror.allocated()? <= local.len() + slack {
             return Ok(());
         }
-        self.sync(disk)?;
+        self.sync()?;
         // What is damaged is nobody's to read, and stays for whoever wants to save some of it.
+        let mut kept = local.clone();
         ledger.damaged.iter().for_each(|span| kept.insert(span));
         let gaps = kept.gaps(Span::between(Offset::ZERO, ledger.head));
         gaps.into_iter().try_for_each(|gap| mirror.free(gap).map(drop))

@@ -75,15 +75,14 @@ fn a_clean_run_is_all_there() {
     }
 }
 
-/// Where the environment says nothing, one seed is stopped everywhere.
-fn seeds() -> std::ops::Range<u64> {
-    let count = std::env::var("TRIAL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    1..1 + count
+/// So many seeds, where the environment does not say how many.
+fn seeds(count: u64) -> std::ops::RangeInclusive<u64> {
+    1..=std::env::var("TRIAL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(count)
 }
 
 #[test]
 fn stopped_after_every_operation_as_a_kill() {
-    for seed in seeds() {
+    for seed in seeds(1) {
         let (operations, ..) = operations(seed);
         (0..operations).for_each(|at| stopped_at(seed, at, Crash::Kill));
     }
@@ -91,7 +90,7 @@ fn stopped_after_every_operation_as_a_kill() {
 
 #[test]
 fn stopped_after_every_operation_as_a_power_cut() {
-    for seed in seeds() {
+    for seed in seeds(1) {
         let (operations, ..) = operations(seed);
         (0..operations).for_each(|at| stopped_at(seed, at, Crash::Power(seed * 7_919 + at)));
     }
@@ -100,7 +99,7 @@ fn stopped_after_every_operation_as_a_power_cut() {
 /// A recovery that is stopped itself, after any operation, by a cut of the power.
 #[test]
 fn a_recovery_is_cut_after_every_operation() {
-    for seed in seeds_of(6) {
+    for seed in seeds(6) {
         let disk = ForgetfulDisk::new();
         let mut load = Load::begin(disk.clone(), Model::default(), seed).expect("a healthy disk");
         load.run(STEPS - seed as usize);
@@ -192,7 +191,7 @@ fn a_full_disk_starts_again() {
 fn a_full_disk_is_cut_again_and_again() {
     const SMALL: u64 = 1 << 20;
     let (mut starts, mut refused) = (0, 0);
-    for seed in seeds_of(16) {
+    for seed in seeds(16) {
         // Case: with room that is kept for a start, and without.
         for (capacity, room) in [(4 * SMALL, 60_000), (SMALL, 60_000), (SMALL, 400_000)] {
             let mut disk = ForgetfulDisk::new();
@@ -226,10 +225,6 @@ fn a_full_disk_is_cut_again_and_again() {
         }
     }
     assert!(refused > 0 && refused < starts / 2, "{refused} of {starts} starts were refused");
-}
-
-fn seeds_of(count: u64) -> std::ops::RangeInclusive<u64> {
-    1..=std::env::var("TRIAL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(count)
 }
 
 /// A disk with little room: appends are refused whole, what was acknowledged stays.

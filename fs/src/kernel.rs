@@ -15,10 +15,10 @@ pub trait Kernel: Send + Sync + 'static {
 }
 
 /// What becomes of the cached pages of a node, in this order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewal {
     /// Pages are dropped, from the one that holds this offset to the last.
-    pub drop_from: Option<Offset>,
+    pub drop_from: Offset,
     /// Bytes are put into the pages that there are, or into new ones, one piece after the other.
     /// The kernel believes in a size that reaches as far.
     pub puts: Vec<(Offset, Bytes)>,

@@ -65,8 +65,11 @@ impl Placeholders {
         }
         let inode = inode_range::PLACEHOLDERS + table.created;
         table.created += 1;
-        let (name_now, filled) = (Mutex::new(Some(name.to_owned())), AtomicBool::new(false));
-        let placeholder = Arc::new(Placeholder { inode, name: name_now, filled });
+        let placeholder = Arc::new(Placeholder {
+            inode,
+            name: Mutex::new(Some(name.to_owned())),
+            filled: AtomicBool::new(false),
+        });
         table.by_name.insert(name.to_owned(), placeholder.clone());
         Ok(placeholder)
     }

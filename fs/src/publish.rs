@@ -32,19 +32,22 @@ impl Filesystem {
         let Some(kernel) = self.kernel() else { return };
         let Some(telling) = shown.telling(head).await else { return };
         let told = telling.told();
-        let is_put = telling.nodes.iter().any(|node| self.goes_by_our_size(*node));
-        let growth =
-            if is_put { self.grown_by(shown, told, head).await } else { Growth::default() };
-        let renewal = growth.renewal(told, head);
-        let drop_from = Some(page_of(told.size));
-        for node in &telling.nodes {
-            let renewal = match self.goes_by_our_size(*node) {
-                true => renewal.clone(),
-                false => Renewal { drop_from, ..Renewal::default() },
-            };
-            kernel.renew(*node, renewal).await;
+        let (by_our_size, by_their_file): (Vec<NodeId>, Vec<NodeId>) =
+            telling.nodes.iter().partition(|node| self.goes_by_our_size(**node));
+        let drops = Renewal { drop_from: page_of(told.size), puts: Vec::new() };
+        for node in by_their_file {
+            kernel.renew(node, drops.clone()).await;
         }
-        telling.end(head, growth.last.and_then(|last| last.first().copied()));
+        let mut last = None;
+        if !by_our_size.is_empty() {
+            let growth = self.grown_by(shown, told, head).await;
+            let renewal = growth.renewal(told, head);
+            for node in by_our_size {
+                kernel.renew(node, renewal.clone()).await;
+            }
+            last = growth.last;
+        }
+        telling.end(head, last.and_then(|last| last.first().copied()));
     }
 
     /// Reads what the pages need.
@@ -54,20 +57,19 @@ impl Filesystem {
             ..=READ_MAX => grown,
             _ => page_of(from).plus(PAGE).since(from) % PAGE,
         };
-        let before = self.before(shown, told);
-        let rest = self.exactly(shown, from, missing);
-        let last = async {
-            match missing == grown {
-                true => None,
-                false => self.exactly(shown, from.plus(grown - 1), 1).await,
-            }
-        };
-        let (before, rest, last) = futures::future::join3(before, rest, last).await;
-        let last = match (&rest, last) {
-            (Some(rest), None) if missing == grown => Some(rest.slice(rest.len() - 1..)),
+        let is_all = missing == grown;
+        let last_at = from.plus(grown - 1);
+        let (before, rest, last) = futures::future::join3(
+            self.before(shown, told),
+            self.exactly(shown, from, missing),
+            self.exactly(shown, last_at, u64::from(!is_all)),
+        )
+        .await;
+        let last = match &rest {
+            Some(rest) if is_all => Some(rest.slice(rest.len() - 1..)),
             // Some byte before it can't be read.
-            (None, None) => self.exactly(shown, from.plus(grown - 1), 1).await,
-            (_, last) => last,
+            None if is_all => self.exactly(shown, last_at, 1).await,
+            _ => last,
         };
         Growth { before, rest, last }
     }
@@ -100,7 +102,6 @@ impl Filesystem {
 }
 
 /// Bytes around the size that was told; `None` where they can't be read.
-#[derive(Default)]
 struct Growth {
     /// The byte before that size.
     before: Option<u8>,
@@ -122,10 +123,10 @@ impl Growth {
     fn renewal(&self, told: Told, head: Offset) -> Renewal {
         let page = page_of(told.size);
         let is_partial = told.size > page;
-        let mut renewal = Renewal { drop_from: Some(page), puts: Vec::new() };
+        let mut renewal = Renewal { drop_from: page, puts: Vec::new() };
         let mut end = told.size;
         if let (true, Some(byte), Some(rest)) = (is_partial, self.before, &self.rest) {
-            renewal.drop_from = Some(page.plus(PAGE));
+            renewal.drop_from = page.plus(PAGE);
             let before = page.plus(told.size.since(page) - 1);
             renewal.puts.push((before, Bytes::copy_from_slice(&[byte])));
             renewal.puts.push((told.size, rest.clone()));

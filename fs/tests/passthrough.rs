@@ -126,7 +126,7 @@ impl Cache {
 
 fn renewal(drop_from: i64, puts: &[(i64, &[u8])]) -> Renewal {
     let put = |(at, bytes): &(i64, &[u8])| (Offset::new(*at).unwrap(), bytes.to_vec().into());
-    let drop_from = Some(Offset::new(drop_from).unwrap());
+    let drop_from = Offset::new(drop_from).unwrap();
     Renewal { drop_from, puts: puts.iter().map(put).collect() }
 }
 

@@ -22,10 +22,8 @@ impl Pages {
 
 fn renew(notifier: &Notifier, node: NodeId, renewal: &Renewal) -> io::Result<()> {
     let inode = INodeNo(node.0);
-    if let Some(from) = renewal.drop_from {
-        // A length of 0 means up to the end (fuse_reverse_inval_inode).
-        notifier.inval_inode(inode, from.get(), 0)?;
-    }
+    // A length of 0 means up to the end (fuse_reverse_inval_inode).
+    notifier.inval_inode(inode, renewal.drop_from.get(), 0)?;
     let put = |(at, bytes): &(Offset, Bytes)| notifier.store(inode, at.as_u64(), bytes);
     renewal.puts.iter().try_for_each(put).or_else(|error| {
         // For want of memory, say: what can't be made right goes.

@@ -2,9 +2,10 @@
 
 use super::kept::{Kept, State};
 use crate::Loan;
+use index::disk::DiskFile;
 use protocol::Offset;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 /// Counts a loan while it lives.
 struct Pin {
@@ -28,31 +29,29 @@ impl Drop for Pin {
     }
 }
 
-/// Whether the mirror would be lent.
-pub(super) fn may_lend(kept: &Kept) -> bool {
-    let Ok(Some(file)) = kept.mirror.only_file() else { return false };
-    let state = kept.state();
-    let has_room = state.loans > 0 || kept.totals.may_lend(state.local.len());
-    let len = whole_len(&state);
-    has_room && file.descriptor().is_some() && len.is_some() && file.len().ok() == len
-}
-
-/// How long the file of a mirror is that has all of `[0, head)`; `None` where it does not.
-fn whole_len(state: &State) -> Option<u64> {
-    let len = state.dense_to();
-    let is_whole = state.first == Offset::ZERO && len > Offset::ZERO && len >= state.head;
-    (is_whole && !state.is_gone).then_some(len.as_u64())
-}
-
-/// Lends the mirror, where one file has all of `[0, head)` and ends there: then what the kernel
-/// reads of it is the journal, and never a hole.
-pub(super) fn lend(kept: &Arc<Kept>, ticks: &Arc<AtomicU64>) -> Option<Loan> {
+/// The mirror's file, where it is one that has all of `[0, head)` and ends there: then what the
+/// kernel reads of it is the journal, and never a hole. It is so while the state is held.
+fn whole(kept: &Kept) -> Option<(Arc<dyn DiskFile>, MutexGuard<'_, State>)> {
     let file = kept.mirror.only_file().ok().flatten()?;
     file.descriptor()?;
-    let mut state = kept.state();
-    if file.len().ok() != Some(whole_len(&state)?) {
+    let state = kept.state();
+    let len = state.dense_to();
+    let is_whole = state.first == Offset::ZERO && len > Offset::ZERO && len >= state.head;
+    if state.is_gone || !is_whole || file.len().ok() != Some(len.as_u64()) {
         return None;
     }
+    Some((file, state))
+}
+
+/// Whether the mirror would be lent.
+pub(super) fn may_lend(kept: &Kept) -> bool {
+    let has_room = |state: &State| state.loans > 0 || kept.totals.may_lend(state.local.len());
+    whole(kept).is_some_and(|(_, state)| has_room(&state))
+}
+
+/// Lends the mirror, where it is whole.
+pub(super) fn lend(kept: &Arc<Kept>, ticks: &Arc<AtomicU64>) -> Option<Loan> {
+    let (file, mut state) = whole(kept)?;
     // Nothing but that one span is local: bytes lie below the head, and all of them are in it.
     if state.loans == 0 && !kept.totals.lend(state.local.len()) {
         return None;

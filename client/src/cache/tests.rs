@@ -268,9 +268,8 @@ async fn what_is_lent_and_outgrows_the_budget_is_asked_back() {
     world.read_all(life).await;
     let loan = world.lend().expect("it is whole");
     let mut asked = world.cached().revocations();
-    let append = |content: Vec<u8>| Append::new(log(), content.into());
     // Case: whoever writes it here would get the error of its readers.
-    world.cached().append(append(content(15, 4 * MIB))).await.expect("appended");
+    world.cached().append(Append::new(log(), content(15, 4 * MIB).into())).await.expect("appended");
     assert!(world.state("cache-bytes") > 4 * MIB && asked.borrow().is_empty());
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(5)).await;

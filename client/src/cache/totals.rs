@@ -46,7 +46,7 @@ impl Totals {
 
     /// Bytes that are not lent.
     pub fn own_len(&self) -> u64 {
-        let sums = self.lock();
+        let sums = self.sums();
         sums.len - sums.lent_len
     }
 
@@ -63,7 +63,7 @@ impl Totals {
     /// what is read without being whole.
     pub fn lend(&self, len: u64) -> bool {
         let mut sums = self.lock();
-        if sums.lent >= LENT_MAX || sums.lent_len + len > self.budget / 2 {
+        if !self.fits(*sums, len) {
             return false;
         }
         sums.lent += 1;
@@ -73,7 +73,10 @@ impl Totals {
 
     /// Whether so many bytes more would be lent.
     pub fn may_lend(&self, len: u64) -> bool {
-        let sums = self.lock();
+        self.fits(self.sums(), len)
+    }
+
+    fn fits(&self, sums: Sums, len: u64) -> bool {
         sums.lent < LENT_MAX && sums.lent_len + len <= self.budget / 2
     }
 

@@ -97,7 +97,8 @@ pub(crate) fn sync_from(disk: &dyn Disk, start: Position) -> Result<(), Error> {
 }
 
 impl Log {
-    /// Begins segment `number`, which follows a log that ends at `previous_end`.
+    /// Begins segment `number`, which follows a log that ends at `previous_end`: in a file of full
+    /// length that has its name, else in a small new one. One that has the next name is its spare.
     pub fn begin(
         disk: Arc<dyn Disk>,
         number: u32,
@@ -106,19 +107,23 @@ impl Log {
         segment_len: u64,
     ) -> Result<Log, Error> {
         let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
+        let recycled = |number| OpenSegment::recycled(&*disk, number, segment_len);
         let first_len = segment_len.min(limits::FIRST_SEGMENT_LEN);
-        let current = match prewrite(&*disk, number, first_len) {
-            // A full disk must still open, if only to be read and freed.
-            Err(full) if full.is_full() => {
-                prewrite(&*disk, number, segment_len.min(limits::SEGMENT_LEN_MIN))?
-            }
-            other => other?,
+        let (current, spare) = match recycled(number)? {
+            Some(current) => (current, recycled(number + 1)?),
+            None => match prewrite(&*disk, number, first_len) {
+                // A full disk must still open, if only to be read and freed.
+                Err(full) if full.is_full() => {
+                    (prewrite(&*disk, number, segment_len.min(limits::SEGMENT_LEN_MIN))?, None)
+                }
+                other => (other?, None),
+            },
         };
         let inner = Inner {
             current,
             at: 0,
             chain,
-            spare: None,
+            spare,
             older: BTreeMap::new(),
             unsynced: VecDeque::new(),
         };
@@ -372,6 +377,20 @@ impl Log {
 
     fn sync_dir(&self) -> Result<(), Error> {
         self.disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR))
+    }
+}
+
+impl OpenSegment {
+    /// The segment whose place on disk an earlier one has left it, if that is as long.
+    fn recycled(disk: &dyn Disk, number: u32, len: u64) -> Result<Option<Self>, Error> {
+        let path = path_of(number);
+        let entry = disk.stat(&path).map_err(Error::disk("stat", &path))?;
+        if entry.is_none_or(|entry| entry.len != len) {
+            return Ok(None);
+        }
+        let file = disk.open(&path, Open::Existing).map_err(Error::disk("open", &path))?;
+        let len = u32::try_from(len).expect("segments are at most 64 MiB");
+        Ok(Some(OpenSegment { number, file, len }))
     }
 }
 

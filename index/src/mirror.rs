@@ -184,6 +184,14 @@ impl Mirror {
         Ok(())
     }
 
+    /// Has what was written there written to the disk soon, so that the next sync has less to wait
+    /// for: a hint, as [`DiskFile::write_soon`].
+    pub fn write_soon(&self, offset: Offset, len: usize) {
+        if let Ok(place) = self.place(offset, len) {
+            place.file.write_soon(place.at, place.len as u64);
+        }
+    }
+
     /// Reads up to `buf.len()` bytes at `offset`, which the caller knows to be local. May stop at
     /// the end of a file.
     pub fn read(&self, offset: Offset, buf: &mut [u8]) -> Result<usize, Error> {

@@ -283,19 +283,19 @@ pub fn encode(record: &Record, position: Position, synced: Position, chain: u32)
     (frame.freeze(), checksum)
 }
 
-/// Whether a frame may begin here: cheap, and true of every frame.
-pub fn may_start(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC)
+/// The first place in `bytes`, a multiple of eight, at which a frame may begin: true of every frame.
+pub fn next_start(bytes: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(bytes, &MAGIC).find(|place| place % 8 == 0)
 }
 
 /// Whether a frame was begun here that was to lie at `position`, whether it verifies or not.
 pub fn is_begun(bytes: &[u8], position: Position) -> bool {
-    may_start(bytes) && bytes.get(8..16) == Some(&position.0.to_le_bytes())
+    bytes.starts_with(&MAGIC) && bytes.get(8..16) == Some(&position.0.to_le_bytes())
 }
 
 /// Bytes of the frame that begins here, as it says itself; padding left out.
 pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
-    let body_len = may_start(bytes).then(|| word(bytes, 28))??;
+    let body_len = bytes.starts_with(&MAGIC).then(|| word(bytes, 28))??;
     FRAME_LEN.checked_add(body_len as usize)
 }
 
@@ -317,8 +317,10 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from(word(bytes, at)?) | u64::from(word(bytes, at + 4)?) << 32)
 }
 
-/// The frame at the start of `bytes`, if one verifies there that was written at `position`.
-pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
+/// The frame at `from` in `window`, if one verifies there that was written at `position`. Its
+/// content shares the window's memory.
+pub fn decode(window: &Bytes, from: usize, position: Position) -> Option<Frame> {
+    let bytes = window.get(from..)?;
     let word = |at: usize| word(bytes, at);
     let long = |at: usize| long(bytes, at);
     if !is_begun(bytes, position) {
@@ -329,7 +331,10 @@ pub fn decode(bytes: &Bytes, position: Position) -> Option<Frame> {
     if crc32c::crc32c(bytes.get(8..end)?) != checksum {
         return None;
     }
-    let body = Record::decode(bytes.slice(FRAME_LEN..end)).ok()?.body.filter(sane::is_sane)?;
+    let body = Record::decode(window.slice(from + FRAME_LEN..from + end))
+        .ok()?
+        .body
+        .filter(sane::is_sane)?;
     Some(Frame {
         position,
         synced: Position(long(16)?),
@@ -355,10 +360,26 @@ mod tests {
         let at = Position::new(3, 64);
         let (bytes, checksum) = encode(&sample(), at, Position::new(2, 8), 99);
         assert_eq!(bytes.len() % 8, 0);
-        let frame = decode(&bytes, at).expect("just framed");
+        let frame = decode(&bytes, 0, at).expect("just framed");
         assert_eq!((frame.checksum, frame.chain), (checksum, 99));
         assert_eq!(frame.body, sample().body.expect("has one"));
-        assert!(decode(&bytes, Position::new(3, 72)).is_none());
+        assert!(decode(&bytes, 0, Position::new(3, 72)).is_none());
+    }
+
+    #[test]
+    fn a_frame_is_found_and_read_in_the_middle() {
+        let at = Position::new(3, 64);
+        let (frame, _) = encode(&sample(), at, Position::default(), 0);
+        // The magic where no frame can lie, twice, and zeros as in a segment that is not full.
+        let mut window = [&[0; 40], &MAGIC[..], &[0; 10], &MAGIC[..], &[0; 38]].concat();
+        let place = window.len();
+        window.extend_from_slice(&frame);
+        window.extend_from_slice(&[0; 80]);
+        assert_eq!(next_start(&window), Some(40));
+        assert_eq!(next_start(&window[48..]), Some(place - 48));
+        assert_eq!(next_start(&window[place + 8..]), None);
+        let found = decode(&window.into(), place, at).expect("it is there");
+        assert_eq!(found.body, sample().body.expect("has one"));
     }
 
     #[test]
@@ -369,10 +390,10 @@ mod tests {
         for bit in 0..used * 8 {
             let mut bad = bytes.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bad.into(), at).is_none(), "bit {bit}");
+            assert!(decode(&bad.into(), 0, at).is_none(), "bit {bit}");
         }
         for len in 0..used {
-            assert!(decode(&bytes.slice(..len), at).is_none(), "cut at {len}");
+            assert!(decode(&bytes.slice(..len), 0, at).is_none(), "cut at {len}");
         }
     }
 }

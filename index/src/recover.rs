@@ -134,15 +134,21 @@ pub(crate) fn recover(
     // The checkpoint comes before the segment it begins at, so that what it frees makes room; and
     // before both, on a full disk, goes what was kept for this.
     ground::drop_ballast(&**disk)?;
-    drop_spare(&**disk, &scan)?;
     let number = scan.last_number.max(checkpoint.start.segment()) + 1;
     let start = Position::new(number, 0);
     if scan.cut_frames > 0 || !scan.damaged.is_empty() {
         mark_to_keep(&**disk)?;
     }
     let ledgers = replay.journals.values().map(|(ledger, _)| ledger.clone()).collect();
-    Checkpoint { start, boot_id, ledgers }.write(&**disk)?;
-    clear(&**disk, number)?;
+    let checkpoint = Checkpoint { start, boot_id, ledgers };
+    match checkpoint.write(&**disk) {
+        Err(error) if error.is_full() => {
+            drop_spare(&**disk, &scan)?;
+            checkpoint.write(&**disk)?;
+        }
+        written => written?,
+    }
+    clear(&**disk, number, segment_len)?;
     let log = Log::begin(disk.clone(), number, scan.end, scan.chain, segment_len)?;
     log.sync(log.position())?;
     match before {
@@ -178,19 +184,34 @@ fn mark_to_keep(disk: &dyn Disk) -> Result<(), Error> {
     made.map_err(Error::disk("make", TO_KEEP))
 }
 
-/// Removes what the new checkpoint made needless, or keeps it aside where that was noted.
-fn clear(disk: &dyn Disk, number: u32) -> Result<(), Error> {
+/// Removes what the new checkpoint made needless, or keeps it aside where that was noted. Segments
+/// of full length become those of the next log, `number` first: to free 64 MiB and to write as many
+/// zeros takes longer than all that a start has to read in most logs.
+fn clear(disk: &dyn Disk, number: u32, segment_len: u64) -> Result<(), Error> {
     let mark = Path::new(TO_KEEP);
     let keep = exists(disk, mark)?;
     let mut set_aside = Vec::new();
+    let mut next = number;
     for path in log::numbers(disk)?.filter(|old| *old < number).map(log::path_of) {
-        if keep {
+        let is_full = || -> Result<bool, Error> {
+            let entry = disk.stat(&path).map_err(Error::disk("stat", &path))?;
+            Ok(entry.is_some_and(|entry| entry.len == segment_len))
+        };
+        let to = if keep {
             let aside = Path::new(ASIDE).join(path.file_name().expect("a segment has a name"));
-            disk.rename(&path, &aside).map_err(Error::disk("rename", &aside))?;
-            set_aside.push(aside);
+            set_aside.push(aside.clone());
+            aside
+        } else if next < number + 2 && is_full()? {
+            next += 1;
+            log::path_of(next - 1)
         } else {
             disk.remove(&path).map_err(Error::disk("remove", &path))?;
-        }
+            continue;
+        };
+        disk.rename(&path, &to).map_err(Error::disk("rename", &to))?;
+    }
+    if next > number {
+        disk.sync_dir(Path::new(log::DIR)).map_err(Error::disk("sync", log::DIR))?;
     }
     for path in set_aside {
         if let Err(error) = cut_zeros(disk, &path) {

@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn frames_of_noise_are_no_frames(noise in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = record::decode(&Bytes::from(noise.clone()), Position::new(1, 0));
+        let _ = record::decode(&Bytes::from(noise.clone()), 0, Position::new(1, 0));
         let _ = Record::decode(&*noise);
     }
 }

@@ -50,6 +50,8 @@ struct OpenSegment {
     number: u32,
     file: Arc<dyn DiskFile>,
     len: usize,
+    /// From here on no frame counts, by the word of the segment that followed it.
+    end: Option<Position>,
     /// What was read of it last, and where that begins.
     window: Bytes,
     begin: usize,
@@ -105,7 +107,7 @@ impl<'a> Walk<'a> {
         let mut walk = Walk { disk, headers: BTreeMap::new(), open: None };
         for number in super::numbers(disk)?.filter(|number| *number >= from.segment()) {
             let head = OpenSegment::open(disk, number)?.read(0, HEAD_LEN)?;
-            let frame = record::decode(&head, Position::new(number, 0));
+            let frame = record::decode(&head, 0, Position::new(number, 0));
             let header = frame.and_then(|frame| match frame.body {
                 Body::Segment(segment) => Some(segment),
                 _ => None,
@@ -125,16 +127,26 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// What lies at `at`: `len` bytes at least, or all to the end of the segment.
-    fn bytes_at(&mut self, at: Position, len: usize) -> Result<Bytes, Error> {
+    /// The segment of `at`, if there is one.
+    fn segment_of(&mut self, at: Position) -> Result<Option<&mut OpenSegment>, Error> {
         if !self.headers.contains_key(&at.segment()) {
-            return Ok(Bytes::new());
+            return Ok(None);
         }
         let open = match self.open.take() {
             Some(open) if open.number == at.segment() => open,
-            _ => OpenSegment::open(self.disk, at.segment())?,
+            _ => {
+                let end = self.declared_end(at.segment()).map(|(end, _)| end);
+                OpenSegment { end, ..OpenSegment::open(self.disk, at.segment())? }
+            }
         };
-        self.open.insert(open).bytes_at(at.offset() as usize, len)
+        Ok(Some(self.open.insert(open)))
+    }
+
+    /// What lies at `at`: `len` bytes at least, or all to the end of the segment.
+    fn bytes_at(&mut self, at: Position, len: usize) -> Result<&[u8], Error> {
+        let Some(open) = self.segment_of(at)? else { return Ok(&[]) };
+        let from = open.have(at.offset() as usize, len)?;
+        Ok(&open.window[from..])
     }
 
     /// Where segment `number` ends by the word of the one that followed it.
@@ -153,19 +165,21 @@ impl<'a> Walk<'a> {
     }
 
     fn frame_at(&mut self, at: Position) -> Result<Option<Frame>, Error> {
-        if self.declared_end(at.segment()).is_some_and(|(end, _)| at >= end) {
+        let Some(open) = self.segment_of(at)? else { return Ok(None) };
+        if open.end.is_some_and(|end| at >= end) {
             return Ok(None);
         }
-        let head = self.bytes_at(at, record::FRAME_LEN)?;
-        let Some(len) = record::claimed_len(&head) else { return Ok(None) };
-        Ok(record::decode(&self.bytes_at(at, len)?, at))
+        let from = open.have(at.offset() as usize, record::FRAME_LEN)?;
+        let Some(len) = record::claimed_len(&open.window[from..]) else { return Ok(None) };
+        let from = open.have(at.offset() as usize, len)?;
+        Ok(record::decode(&open.window, from, at))
     }
 
     /// The first later frame that proves the place before it damaged, and how many frames that
     /// prove nothing lie at `at` and beyond.
     fn beyond(&mut self, at: Position) -> Result<(Option<Position>, u64), Error> {
         let torn = self.bytes_at(at, record::FRAME_LEN)?;
-        let mut cut = u64::from(record::is_begun(&torn, at));
+        let mut cut = u64::from(record::is_begun(torn, at));
         let mut first = None;
         let numbers: Vec<u32> =
             self.headers.range(at.segment()..).map(|(number, _)| *number).collect();
@@ -197,8 +211,7 @@ impl<'a> Walk<'a> {
                 return Ok(None);
             }
             let last = bytes.len() - record::FRAME_LEN;
-            let place = (0..=last).step_by(8).find(|place| record::may_start(&bytes[*place..]));
-            if let Some(place) = place {
+            if let Some(place) = record::next_start(bytes).filter(|place| *place <= last) {
                 return Ok(Some(Position(at.0 + place as u64)));
             }
             at = Position(at.0 + (last / 8 * 8 + 8) as u64);
@@ -212,10 +225,11 @@ impl OpenSegment {
         let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
         let len = file.len().map_err(Error::disk("stat", &path))?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        Ok(OpenSegment { number, file, len, window: Bytes::new(), begin: 0 })
+        Ok(OpenSegment { number, file, len, end: None, window: Bytes::new(), begin: 0 })
     }
 
-    fn bytes_at(&mut self, at: usize, len: usize) -> Result<Bytes, Error> {
+    /// Where in the window `at` is, once it has `len` bytes there, or all to the end of the file.
+    fn have(&mut self, at: usize, len: usize) -> Result<usize, Error> {
         let end = self.begin + self.window.len();
         let wanted = at.saturating_add(len).min(self.len);
         if at < self.begin || wanted > end {
@@ -224,8 +238,7 @@ impl OpenSegment {
             self.window = self.read(at, len.max(WINDOW))?;
             self.begin = at;
         }
-        let from = (at - self.begin).min(self.window.len());
-        Ok(self.window.slice(from..))
+        Ok((at - self.begin).min(self.window.len()))
     }
 
     /// `len` bytes at `at`, or all to the end.

@@ -27,7 +27,12 @@ impl Healed {
         content: &[u8],
     ) -> Result<(), Error> {
         self.compare(name, mirror, begin, content);
-        mirror.write(begin, content)
+        mirror.write(begin, content)?;
+        // Long ones are on their way while the log is read on.
+        if content.len() >= PIECE {
+            mirror.write_soon(begin, content.len());
+        }
+        Ok(())
     }
 
     fn compare(&mut self, name: &Journal, mirror: &Mirror, begin: Offset, content: &[u8]) {

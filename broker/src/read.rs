@@ -361,11 +361,15 @@ fn missing(served: &Served, error: StoreError) -> Error {
 /// The error of a read within `span`, which is a gap up to the next readable byte or the head.
 pub(crate) fn gone(served: &Served, gap: Gap, span: Span) -> Error {
     let journal = served.journal().clone();
+    let given_up = served.given_up();
     match gap {
-        Gap::Trimmed => Error::Trimmed { journal, span },
-        // What lies below the first fragment is trimmed by definition.
-        Gap::Missing if served.first() >= span.end() => Error::Trimmed { journal, span },
-        Gap::Missing => Error::Hole { journal, span },
+        // Also what nobody has and nothing before it: that is trimmed by definition.
+        Gap::Trimmed | Gap::Missing if given_up > span.begin() => {
+            // What follows may be lost, and is no hole.
+            let span = Span::between(span.begin(), given_up.min(span.end()));
+            Error::Trimmed { journal, span }
+        }
+        Gap::Trimmed | Gap::Missing => Error::Hole { journal, span },
         Gap::Lost => Error::Lost { journal, span },
         Gap::Damaged => Error::Damaged { journal, span },
     }

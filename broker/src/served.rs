@@ -165,6 +165,18 @@ impl Served {
         self.readable_from(trimmed).unwrap_or_else(|| self.replica.head())
     }
 
+    /// Below, every byte was given up by will: it is recorded as trimmed, or nobody has it and
+    /// nothing before it. At most [`Served::first`]: what begins a journal may be lost or damaged.
+    pub fn given_up(&self) -> Offset {
+        let mut offset = self.replica.trimmed();
+        if self.stored.is_listed() {
+            while let Place::Gap(Gap::Trimmed | Gap::Missing, span) = self.place(offset) {
+                offset = span.end();
+            }
+        }
+        offset
+    }
+
     /// The time of the last append; of one that was made elsewhere, when its fragment was stored.
     fn modified(&self) -> SystemTime {
         match self.replica.modified() {
@@ -184,6 +196,7 @@ impl Served {
             journal: spec.name.clone(),
             life: entry.life,
             first: self.first().min(head),
+            trimmed: self.given_up().min(head),
             head,
             synced: synced.min(head),
             persisted: persisted.min(head),

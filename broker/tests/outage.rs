@@ -440,3 +440,33 @@ async fn what_was_lost_is_found_again_where_a_store_has_it_later() {
     let all = trial.world.read("a/journal", 20).await.expect("no gap is left");
     assert_eq!(all, "klmnopqrst0123456789found late0123456789the othersx");
 }
+
+/// A mount of sparse trimmed ranges shows zeros for what is trimmed, and for nothing else.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_behind_what_is_trimmed_is_not_told_as_trimmed() {
+    let trial = Trial::new().await;
+    let served = begin_with_three(&trial, Duration::ZERO).await;
+    put(&trial.store(), 60, b"the others", "").await;
+    reset_head(&trial, &served).await;
+    let name = journal("a/journal");
+    trial
+        .world
+        .apply("a/journal", |spec| {
+            spec.labels = spec.labels.clone().with("courant/retain-bytes", "15").expect("a label");
+        })
+        .await;
+    trial.world.broker.prune(&name, false).await.expect("the store is there");
+    let stat = served.stat();
+    assert_eq!((stat.trimmed, stat.first, stat.head), (30.into(), 60.into(), 70.into()));
+    let read = async |offset: u32| {
+        let at = Offset::from(offset);
+        let read = client::Read { journal: name.clone(), life: None, offset: at, max: 100 };
+        Journals::read(&trial.world.broker, read).await
+    };
+    let trimmed = read(5).await.expect_err("it is gone");
+    let span = Span::between(5.into(), 30.into());
+    assert!(matches!(&trimmed, client::Error::Trimmed { span: told, .. } if *told == span));
+    let lost = read(40).await.expect_err("nobody has it");
+    assert!(matches!(&lost, client::Error::Lost { .. }), "{lost:?}");
+    assert_eq!(read(60).await.expect("stored"), "the others");
+}

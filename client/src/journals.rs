@@ -129,6 +129,9 @@ pub struct Stat {
     pub life: Life,
     /// The first readable offset: above 0 once older bytes were trimmed.
     pub first: Offset,
+    /// Below, bytes were given up by will. At most `first`: what lies between was lost, or is
+    /// damaged.
+    pub trimmed: Offset,
     /// The write head: all below is readable unless trimmed, lost or damaged.
     pub head: Offset,
     /// Below, bytes are durable on disk.

@@ -118,10 +118,10 @@ impl Filesystem {
         let fs = self.clone();
         Box::pin(async move {
             let offset = Offset::new(offset).map_err(|_negative| Error::NoData)?.as_u64();
-            let (first, head) = match fs.role(&*fs.node(node)?).await? {
+            let (trimmed, head) = match fs.role(&*fs.node(node)?).await? {
                 Role::Journal(shown, _) => {
                     let stat = fs.stat(&shown).await?;
-                    (stat.first.as_u64(), stat.head.as_u64())
+                    (stat.trimmed.as_u64(), stat.head.as_u64())
                 }
                 _ => (0, fs.attr(&*fs.node(node)?).await?.size),
             };
@@ -129,8 +129,8 @@ impl Filesystem {
                 return Err(Error::NoData);
             }
             Ok(match seek {
-                Seek::Data => offset.max(first),
-                Seek::Hole if offset < first => offset,
+                Seek::Data => offset.max(trimmed),
+                Seek::Hole if offset < trimmed => offset,
                 Seek::Hole => head,
             })
         })

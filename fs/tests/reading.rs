@@ -43,6 +43,14 @@ async fn a_trimmed_range_is_an_error_or_the_hole_that_was_asked_for() {
     sparse.echo("a.log", b"0123456789").await.unwrap();
     sparse.double.trim(&journal("test/a.log"), 4);
     assert_eq!(sparse.cat("a.log").await.unwrap(), b"\0\0\0\x00456789");
+    // Case: what was lost behind it is no hole
+    sparse.double.lose(&journal("test/a.log"));
+    let handle = sparse.open("a.log", OFlags::RDONLY).await.unwrap();
+    assert_eq!(sparse.read(handle, 0, 4).await.unwrap(), b"\0\0\0\0");
+    assert_eq!(errno(sparse.read(handle, 4, 10).await), Errno::NODATA);
+    let node = sparse.find("a.log").await.unwrap().node;
+    let holes = [0, 4].map(|offset| sparse.fs.seek(node, offset, Seek::Hole));
+    assert_eq!(futures::future::try_join_all(holes).await.unwrap(), [0, 10]);
 }
 
 #[tokio::test]

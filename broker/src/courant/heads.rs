@@ -86,6 +86,7 @@ pub fn head(stat: Stat) -> Head {
         journal: stat.journal.to_string(),
         life: stat.life.get(),
         first: stat.first.get(),
+        trimmed: Some(stat.trimmed.get()),
         head: stat.head.get(),
         synced: stat.synced.get(),
         persisted: stat.persisted.get(),

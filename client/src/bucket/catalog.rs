@@ -200,6 +200,7 @@ impl Known {
             journal: journal.clone(),
             life: self.life,
             first: self.first(),
+            trimmed: self.first(),
             head: self.head,
             synced: self.head,
             persisted: self.head,

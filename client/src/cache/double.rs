@@ -42,6 +42,7 @@ impl There {
             journal: journal.clone(),
             life: self.life,
             first: offset(self.first),
+            trimmed: offset(self.first),
             head: offset(self.bytes.len()),
             synced: Offset::ZERO,
             persisted: Offset::ZERO,

@@ -122,6 +122,7 @@ async fn stat_of(door: &Door, listed: ListedJournal, etcd: Etcd) -> Result<Stat,
     Ok(Stat {
         life,
         first,
+        trimmed: first,
         head,
         synced: Offset::ZERO,
         persisted: Offset::ZERO,

@@ -90,20 +90,20 @@ async fn check_life(door: &Door, journal: &Journal, meant: Life) -> Result<(), E
     if life == meant { Ok(()) } else { Err(Error::Deleted(journal.clone())) }
 }
 
-/// What bytes that can't be read are: trimmed below the first one that can, else lost. Where that
-/// can't be asked, its error: what was lost must not be told as trimmed.
+/// What bytes that can't be read are: trimmed or lost. Where that can't be asked, its error: what was
+/// lost must not be told as trimmed.
 async fn gap(door: &Door, journal: Journal, span: Span) -> Error {
-    let first = match door.is_courant().await {
-        Ok(true) => courant::one(door, &journal).await.map(|stat| stat.first),
+    let trimmed = match door.is_courant().await {
+        Ok(true) => courant::one(door, &journal).await.map(|stat| stat.trimmed),
         Ok(false) => Ok(span.end()),
         Err(error) => Err(error),
     };
-    let first = match first {
-        Ok(first) => first,
+    let trimmed = match trimmed {
+        Ok(trimmed) => trimmed,
         Err(error) => return error,
     };
-    if first > span.begin() {
-        let span = Span::between(span.begin(), first.min(span.end()));
+    if trimmed > span.begin() {
+        let span = Span::between(span.begin(), trimmed.min(span.end()));
         Error::Trimmed { journal, span }
     } else {
         Error::Lost { journal, span }

@@ -299,6 +299,16 @@ async fn bytes_that_are_gone_are_told_apart() {
     let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();
     assert_eq!(gaps, ["0..3", "5..8"]);
 
+    // Case: what is lost follows what is trimmed
+    double.create("local/begin");
+    double.append("local/begin", b"0123456789");
+    double.trim("local/begin", 3);
+    double.lose("local/begin", 3..6);
+    let trimmed = remote.read(read("local/begin", 1, 10)).await.unwrap_err();
+    assert!(matches!(trimmed, Error::Trimmed { span, .. } if span.to_string() == "1..3"));
+    let lost = remote.read(read("local/begin", 4, 10)).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost { span, .. } if span.to_string() == "4..6"));
+
     // Case: nothing follows what is lost, as right after a power cut
     double.create("local/cut");
     double.append("local/cut", b"0123456789");

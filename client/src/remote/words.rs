@@ -26,6 +26,8 @@ pub(crate) fn stat(head: courant::Head) -> Result<Stat, Error> {
         journal: Journal::new(&head.journal).map_err(broken)?,
         life: Life::new(head.life),
         first: offset(head.first)?,
+        // A broker that does not tell them apart.
+        trimmed: offset(head.trimmed.unwrap_or(head.first))?,
         head: offset(head.head)?,
         synced: offset(head.synced)?,
         persisted: offset(head.persisted)?,

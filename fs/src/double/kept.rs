@@ -61,10 +61,12 @@ impl Kept {
 
     pub fn stat(&self, journal: &Journal) -> Stat {
         let offset = |at: usize| Offset::try_from(at as u64).expect("memory is small");
+        let is_lost = self.lost.contains(&self.first);
         Stat {
             journal: journal.clone(),
             life: self.life,
-            first: offset(self.first),
+            first: offset(if is_lost { self.lost.end } else { self.first }),
+            trimmed: offset(self.first),
             head: self.head(),
             synced: offset(self.synced),
             persisted: Offset::ZERO,

@@ -15,11 +15,14 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 fn head(name: &str, kept: &Kept) -> Head {
-    let len = i64::try_from(kept.bytes.len()).expect("tests are small");
+    let offset = |at: usize| i64::try_from(at).expect("tests are small");
+    let len = offset(kept.bytes.len());
+    let is_lost = kept.gap.contains(&kept.first);
     Head {
         journal: name.to_owned(),
         life: kept.life,
-        first: i64::try_from(kept.first).expect("tests are small"),
+        first: offset(if is_lost { kept.gap.end } else { kept.first }),
+        trimmed: Some(offset(kept.first)),
         head: len,
         synced: len,
         create_revision: kept.revision,

@@ -10,7 +10,7 @@ mod scan;
 pub use scan::{Scan, scan};
 
 use crate::Error;
-use crate::disk::{Disk, DiskFile, Open};
+use crate::disk::{Disk, DiskFile, Open, read_file};
 use crate::limits;
 use crate::record::{self, Body, Position, Record, Segment};
 use bytes::Bytes;
@@ -87,11 +87,25 @@ pub(crate) fn numbers(disk: &dyn Disk) -> Result<impl Iterator<Item = u32>, Erro
     Ok(entries.into_iter().filter_map(|entry| number_of(&entry.name)))
 }
 
-/// Makes durable what the segments have, from the one of `start` on, and their names.
-pub(crate) fn sync_from(disk: &dyn Disk, start: Position) -> Result<(), Error> {
-    for path in numbers(disk)?.filter(|number| *number >= start.segment()).map(path_of) {
-        let synced = disk.open(&path, Open::Read).and_then(|file| file.sync());
-        synced.map_err(Error::disk("sync", path))?;
+/// Makes durable what the segments have between two places, and their names. It is written again
+/// first: after a sync that failed it may be in the page cache alone, where the next one finds
+/// nothing to do.
+pub(crate) fn rewrite(disk: &dyn Disk, from: Position, to: Position) -> Result<(), Error> {
+    const PIECE: u64 = 1 << 20;
+    let is_meant = |number: &u32| (from.segment()..=to.segment()).contains(number);
+    for number in numbers(disk)?.filter(is_meant) {
+        let path = path_of(number);
+        let file = disk.open(&path, Open::Existing).map_err(Error::disk("open", &path))?;
+        let len = file.len().map_err(Error::disk("stat", &path))?;
+        let mut at = if number == from.segment() { u64::from(from.offset()) } else { 0 };
+        let end = if number == to.segment() { u64::from(to.offset()).min(len) } else { len };
+        while at < end {
+            let bytes = read_file(&*file, at, PIECE.min(end - at));
+            let bytes = bytes.map_err(Error::disk("read", &path))?;
+            file.write_at(&bytes, at).map_err(Error::disk("write", &path))?;
+            at += bytes.len() as u64;
+        }
+        file.sync().map_err(Error::disk("sync", path))?;
     }
     disk.sync_dir(Path::new(DIR)).map_err(Error::disk("sync", DIR))
 }

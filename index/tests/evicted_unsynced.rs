@@ -2,13 +2,14 @@
 
 use futures::FutureExt;
 use index::clock::ManualClock;
-use index::disk::{Crash, ForgetfulDisk};
+use index::disk::{Crash, ForgetfulDisk, Trouble};
 use index::record::Persisted;
 use index::{Content, DataDir, Entry, Error, Located, Options, Policy};
 use protocol::{Codec, Journal, Life, Offset};
 use std::sync::Arc;
 use std::time::Duration;
 
+const EIO: i32 = 5;
 const LIFE: Life = Life::new(1);
 const LEN: usize = 100_000;
 
@@ -18,8 +19,9 @@ fn open(disk: &ForgetfulDisk) -> Result<Arc<DataDir>, Error> {
     DataDir::open(Arc::new(disk.clone()), clock, options).map(|(data, _)| data)
 }
 
-/// A journal of one stored span that was given up a moment before the process died.
-fn killed() -> ForgetfulDisk {
+/// A journal of one stored span that was given up a moment before the process died; the disk failed
+/// the last syncs, so that the page cache calls clean what it could not write.
+fn killed(failing: Option<u64>) -> ForgetfulDisk {
     let disk = ForgetfulDisk::new();
     let data = open(&disk).expect("a healthy disk");
     data.create(LIFE, &Journal::new("a/log").expect("valid")).expect("there is room");
@@ -53,12 +55,24 @@ fn killed() -> ForgetfulDisk {
     for span in evictable {
         replica.evict(span).expect("a healthy disk").expect("nobody has it open");
     }
+    if let Some(failing) = failing {
+        let next = disk.operations_of("sync");
+        for nth in next..next + failing {
+            disk.fail(Trouble { operation: Some("sync"), nth, errno: EIO });
+        }
+        data.sync_round().expect_err("the disk fails");
+    }
     disk.crash(Crash::Kill)
 }
 
 #[test]
 fn its_bytes_are_not_freed_before_its_record_is_durable() {
-    let killed = killed();
+    // No sync came after the record, or one that failed, and was tried once more.
+    [None, Some(2)].into_iter().for_each(check);
+}
+
+fn check(failing: Option<u64>) {
+    let killed = killed(failing);
     let mut kept = 0;
     for at in 0.. {
         let mut is_over = false;
@@ -67,7 +81,7 @@ fn its_bytes_are_not_freed_before_its_record_is_durable() {
             disk.stop_at(at);
             drop(open(&disk));
             is_over = !disk.is_stopped();
-            let why = format!("the recovery is cut after operation {at}, seed {seed}");
+            let why = format!("{failing:?}: the recovery is cut after operation {at}, seed {seed}");
             let data = open(&disk.crash(Crash::Power(seed)));
             let data = data.unwrap_or_else(|error| panic!("{why}: {error}"));
             let replica = data.replica(LIFE).unwrap_or_else(|| panic!("{why}: it is gone"));

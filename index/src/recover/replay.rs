@@ -29,8 +29,6 @@ pub(super) struct Replay {
     /// Journals with an append whose staged content does not verify: what they were before it, and
     /// where its record lies.
     suspects: BTreeMap<Life, (Ledger, Position)>,
-    /// How far the log was synced, by its own word.
-    synced: Position,
     staged: BTreeMap<u64, Arc<dyn DiskFile>>,
     /// What the checkpoint has in mirrors and the files did not reach, before any content was moved
     /// again: a write further on would hide it behind a hole.
@@ -56,14 +54,13 @@ impl Replay {
         for (life, first) in entries.iter().filter_map(|entry| mirror::parse_name(&entry.name)) {
             files.entry(life).or_default().push(first);
         }
-        let log = ReadLog { disk: disk.clone(), start, is_synced: false };
+        let log = ReadLog { disk: disk.clone(), start, synced: start, durable: None, end: start };
         let mut replay = Replay {
             disk,
             journals: BTreeMap::new(),
             ended: BTreeSet::new(),
             files,
             suspects: BTreeMap::new(),
-            synced: Position::default(),
             staged: BTreeMap::new(),
             missing: BTreeMap::new(),
             headless: BTreeMap::new(),
@@ -93,8 +90,9 @@ impl Replay {
 
     pub fn take(&mut self, frame: &Frame) -> Result<(), Error> {
         self.recovered.records += 1;
-        self.synced = self.synced.max(frame.synced);
         let position = frame.position;
+        self.log.synced = self.log.synced.max(frame.synced);
+        self.log.end = Position(position.0 + u64::from(frame.len));
         match &frame.body {
             Body::Segment(_) | Body::Stop(_) => Ok(()),
             Body::Created(created) => {
@@ -292,7 +290,7 @@ impl Replay {
     pub fn settle_suspects(&mut self, is_other_boot: bool) -> Result<(), Error> {
         for (life, (mut before, position)) in std::mem::take(&mut self.suspects) {
             let Some((ledger, mirror)) = self.journals.get_mut(&life) else { continue };
-            if is_other_boot && position >= self.synced {
+            if is_other_boot && position >= self.log.synced {
                 before.keep_given_up(ledger);
                 mirror.truncate(before.head)?;
                 *ledger = before;
@@ -441,16 +439,22 @@ impl Replay {
 struct ReadLog {
     disk: Arc<dyn Disk>,
     start: Position,
-    is_synced: bool,
+    /// How far it was synced, by its own word.
+    synced: Position,
+    /// How far it was made durable here.
+    durable: Option<Position>,
+    /// How far it was read.
+    end: Position,
 }
 
 impl ReadLog {
     fn sync(&mut self) -> Result<(), Error> {
-        if !self.is_synced {
+        if self.durable.is_none_or(|durable| durable < self.end) {
             // By the checkpoint's name it begins where it does.
             self.disk.sync_dir(Path::new("")).map_err(Error::disk("sync", "the directory"))?;
-            log::sync_from(&*self.disk, self.start)?;
-            self.is_synced = true;
+            let from = self.durable.unwrap_or(self.start).max(self.synced);
+            log::rewrite(&*self.disk, from, self.end)?;
+            self.durable = Some(self.end);
         }
         Ok(())
     }

@@ -11,6 +11,8 @@
 mod append;
 mod jump;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use append::{Commit, Content, Entry, Turn};
 pub use read::{Located, Pin};
@@ -77,6 +79,8 @@ pub(crate) struct State {
     synced: Offset,
     /// The durable ceiling.
     ceiling: Offset,
+    /// How often it was lowered.
+    lowered: u64,
     step: u64,
     raised_us: u64,
     /// The replica waits for the next sync round.
@@ -98,6 +102,7 @@ impl State {
             published: ledger.head,
             synced: ledger.head,
             ceiling: ledger.ceiling,
+            lowered: 0,
             step: crate::limits::CEILING_STEP_MIN,
             raised_us: 0,
             is_dirty: false,
@@ -129,6 +134,7 @@ impl State {
 pub(crate) struct Snapshot {
     head: Offset,
     ceiling: Offset,
+    lowered: u64,
 }
 
 impl Replica {
@@ -320,7 +326,8 @@ impl Replica {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut state = self.state();
         state.is_dirty = false;
-        Snapshot { head: state.ledger.head, ceiling: state.ledger.ceiling }
+        let (head, ceiling) = (state.ledger.head, state.ledger.ceiling);
+        Snapshot { head, ceiling, lowered: state.lowered }
     }
 
     /// The log was synced since `snapshot`: what waited for it moves on. `false` when the bytes are
@@ -330,8 +337,11 @@ impl Replica {
             let mut state = self.state();
             state.synced = state.synced.max(snapshot.head);
             state.tell_synced();
-            // A ceiling that was lowered meanwhile stays low; one that was raised again waits.
-            state.ceiling = snapshot.ceiling.min(state.ledger.ceiling);
+            // A ceiling that was lowered meanwhile stays low, whether it was raised again or not:
+            // a power cut may keep the record that lowered it, and not the other.
+            if state.lowered == snapshot.lowered {
+                state.ceiling = snapshot.ceiling;
+            }
         }
         self.drain(crate::limits::MOVED_BY_SYNC_MAX)
     }
@@ -365,10 +375,17 @@ impl Replica {
         let is_idle = now_us.saturating_sub(state.ledger.modified_us) > 5_000_000;
         if is_idle && state.ledger.ceiling > head && state.synced == head && state.queue.is_empty()
         {
-            self.set_ceiling(state, head)?;
-            state.ceiling = head;
+            self.ceiling_to_head(state)?;
             state.step = crate::limits::CEILING_STEP_MIN;
         }
+        Ok(())
+    }
+
+    fn ceiling_to_head(&self, state: &mut State) -> Result<(), Error> {
+        let head = state.ledger.head;
+        self.set_ceiling(state, head)?;
+        state.ceiling = head;
+        state.lowered += 1;
         Ok(())
     }
 
@@ -381,11 +398,10 @@ impl Replica {
     /// A clean stop: nothing is under way, so the head itself is the ceiling.
     pub(crate) fn settle(&self) -> Result<(), Error> {
         let mut state = self.state();
-        let head = state.ledger.head;
-        if state.is_gone || state.ledger.ceiling <= head {
+        if state.is_gone || state.ledger.ceiling <= state.ledger.head {
             return Ok(());
         }
-        self.set_ceiling(&mut state, head)
+        self.ceiling_to_head(&mut state)
     }
 
     /// The state to keep in a checkpoint, and the oldest record that is not in the mirror yet.

@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     pub clock: Arc<dyn Clock>,
     pub options: Options,
     pub log: Log,
+    /// Staged bytes past which a checkpoint is due.
+    staged_max: u64,
     pub staging: Arc<Staging>,
     replicas: Mutex<BTreeMap<Life, Arc<Replica>>>,
     /// Replicas with records that no sync covered yet.
@@ -239,6 +241,7 @@ impl DataDir {
             clock,
             options,
             log,
+            staged_max: (space.total / 16).min(limits::STAGED_PER_CHECKPOINT),
             replicas: Mutex::default(),
             dirty: Mutex::default(),
             wanted: Mutex::default(),
@@ -544,7 +547,7 @@ impl DataDir {
             return false;
         }
         shared.log.has_older()
-            || shared.staging.since_checkpoint() > limits::STAGED_PER_CHECKPOINT
+            || shared.staging.since_checkpoint() > shared.staged_max
             || shared.resting.load(Ordering::Relaxed) > limits::RESTING_MAX
     }
 

@@ -101,6 +101,11 @@ pub trait DiskFile: Debug + Send + Sync + 'static {
     fn is_cached(&self, _at: u64, _len: usize) -> bool {
         true
     }
+    /// Whether the page cache has nothing of the file, as after a boot and as after its file system
+    /// was mounted anew. `false` where that can't be asked.
+    fn is_forgotten(&self) -> bool {
+        false
+    }
     /// Writes all of `buf` at `at`.
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()>;
     /// Makes content and size durable (fdatasync).

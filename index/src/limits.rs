@@ -33,7 +33,8 @@ pub const STAGING_POOL: usize = 4;
 pub const UNSYNCED_SOON: u64 = 4 << 20;
 pub const UNSYNCED_MAX: u64 = 24 << 20;
 
-/// Staged bytes since the last checkpoint past which the next one is due.
+/// Staged bytes since the last checkpoint past which the next one is due, where the disk is large
+/// enough for sixteen times as many: a start needs room for them in mirrors once more.
 pub const STAGED_PER_CHECKPOINT: u64 = 128 << 20;
 
 /// A ceiling is raised by at least this, and by at most `CEILING_STEP_MAX`, at a time.

@@ -87,6 +87,21 @@ pub(crate) fn numbers(disk: &dyn Disk) -> Result<impl Iterator<Item = u32>, Erro
     Ok(entries.into_iter().filter_map(|entry| number_of(&entry.name)))
 }
 
+/// Whether the page cache has nothing of the log from `start` on: what was not synced is gone, though
+/// the machine may have gone on, as where a file system that failed was mounted anew. Due before
+/// anything of it is read.
+pub(crate) fn is_forgotten(disk: &dyn Disk, start: Position) -> Result<bool, Error> {
+    let mut is_there = false;
+    for path in numbers(disk)?.filter(|number| *number >= start.segment()).map(path_of) {
+        let file = disk.open(&path, Open::Read).map_err(Error::disk("open", &path))?;
+        if !file.is_forgotten() {
+            return Ok(false);
+        }
+        is_there = true;
+    }
+    Ok(is_there)
+}
+
 /// Makes durable what the segments have between two places, and their names. It is written again
 /// first: after a sync that failed it may be in the page cache alone, where the next one finds
 /// nothing to do.
@@ -435,6 +450,13 @@ fn sync_all(files: &[(u32, Arc<dyn DiskFile>)]) -> Result<(), Error> {
 /// Writes a segment full of zeros and makes it durable, so that later syncs move no metadata.
 fn prewrite(disk: &dyn Disk, number: u32, len: u64) -> Result<OpenSegment, Error> {
     let path = path_of(number);
+    let there = disk.stat(&path).map_err(Error::disk("stat", &path))?.map_or(0, |entry| entry.len);
+    let needed = len.saturating_sub(there);
+    let free = disk.space().map_err(Error::disk("stat", "the file system"))?.free;
+    if needed > free {
+        // To find that out by filling the disk would take the room from everybody else.
+        return Err(Error::Full { needed, free });
+    }
     let file = disk.open(&path, Open::Any).map_err(Error::disk("open", &path))?;
     let filled = (|| {
         // Page by page: what is written in large pieces lies in large folios, and each small write

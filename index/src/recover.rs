@@ -42,6 +42,7 @@ pub struct Recovered {
     /// Content that was moved into mirrors again.
     pub bytes: u64,
     pub is_clean: bool,
+    /// Or the page cache has nothing of the log, for another reason than a boot.
     pub is_other_boot: bool,
     /// Spans given to nobody since a power cut.
     pub lost: Vec<(Journal, Span)>,
@@ -111,13 +112,14 @@ pub(crate) fn recover(
     let is_new = checkpoint.is_none();
     let mut checkpoint = checkpoint.unwrap_or_default();
     let ledgers = std::mem::take(&mut checkpoint.ledgers);
+    let is_copy = matches!(before, Before::Copy);
+    let is_forgotten = !is_new && !is_copy && log::is_forgotten(&**disk, checkpoint.start)?;
     let mut replay = Replay::begin(disk.clone(), ledgers, checkpoint.start)?;
     let scan = log::scan(&**disk, checkpoint.start, |frame| replay.take(frame))?;
     replay.settle()?;
     let boot_id = disk.boot_id().map_err(Error::disk("read", "boot id"))?;
     let last_boot = if scan.boot_id.is_empty() { &checkpoint.boot_id } else { &scan.boot_id };
-    let is_copy = matches!(before, Before::Copy);
-    let is_other_boot = !is_new && !is_copy && *last_boot != boot_id;
+    let is_other_boot = !is_new && !is_copy && (is_forgotten || *last_boot != boot_id);
     replay.settle_suspects(is_other_boot)?;
     let log_is_damaged = !scan.damaged.is_empty();
     // The death of a process alone leaves no byte in a mirror that is not in the log.
@@ -252,10 +254,16 @@ fn bound_aside(disk: &dyn Disk) -> Result<(), Error> {
     let entries = disk.list(Path::new(ASIDE)).map_err(Error::disk("list", ASIDE))?;
     // What a repair has set aside lies in directories, and is for people to remove.
     let files: Vec<_> = entries.iter().filter(|entry| !entry.is_dir).collect();
-    let surplus = files.len().saturating_sub(limits::ASIDE_FILES_MAX);
-    for entry in files.iter().take(surplus) {
+    let total = disk.space().map_err(Error::disk("stat", "the file system"))?.total;
+    let mut taken: u64 = files.iter().map(|entry| entry.len).sum();
+    // The oldest goes first, and the last one stays, whatever room it takes.
+    for (at, entry) in files.iter().enumerate().take(files.len().saturating_sub(1)) {
+        if files.len() - at <= limits::ASIDE_FILES_MAX && taken <= total / 16 {
+            break;
+        }
         let path = Path::new(ASIDE).join(&entry.name);
         disk.remove(&path).map_err(Error::disk("remove", &path))?;
+        taken -= entry.len;
     }
     Ok(())
 }

@@ -96,3 +96,19 @@ fn segments_are_made_by_many_and_no_frame_is_lost() {
     let lost: Vec<_> = taken.difference(&found).take(5).collect();
     assert!(lost.is_empty(), "frames are gone: {lost:?}");
 }
+
+#[test]
+fn a_segment_for_which_there_is_no_room_is_not_begun() {
+    let forgetful = ForgetfulDisk::new();
+    let disk: Arc<dyn Disk> = Arc::new(forgetful.clone());
+    disk.create_dir(Path::new(log::DIR)).expect("memory");
+    let log = Log::begin(disk, 1, Position::default(), 0, SEGMENT_LEN).expect("a healthy disk");
+    // The first one is there; of the next one all but a block has room.
+    forgetful.set_capacity(Some(2 * SEGMENT_LEN - 4096));
+    let before = forgetful.operations_of("write");
+    let error = log.prepare_spare().expect_err("it is full");
+    assert!(error.is_full(), "{error}");
+    assert_eq!(forgetful.operations_of("write"), before, "the disk was filled to find out");
+    forgetful.set_capacity(None);
+    log.prepare_spare().expect("there is room");
+}

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// default of `read_ahead_kb`).
 const READ_AHEAD: usize = 128 << 10;
 
+/// How far from one another bytes are asked for, of a file of which nothing should be there.
+const PROBED: usize = 64 << 10;
+
 /// A directory of the file system. Files are made 0640, directories 0750.
 #[derive(Debug)]
 pub struct RealDisk {
@@ -195,6 +198,21 @@ impl DiskFile for RealFile {
         })
     }
 
+    /// Asks as above, here and there, and has nothing read ahead meanwhile.
+    fn is_forgotten(&self) -> bool {
+        let advised = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
+        let Ok(len) = self.len().and_then(|len| advised.map(|()| len).map_err(Into::into)) else {
+            return false;
+        };
+        len > 0
+            && (0..len).step_by(PROBED).all(|at| {
+                let mut byte = [0];
+                let slices = &mut [io::IoSliceMut::new(&mut byte)];
+                let asked = rustix::io::preadv2(&self.file, slices, at, ReadWriteFlags::NOWAIT);
+                asked == Err(Errno::AGAIN)
+            })
+    }
+
     fn write_at(&self, buf: &[u8], at: u64) -> io::Result<()> {
         self.file.write_all_at(buf, at)
     }
@@ -291,5 +309,9 @@ mod tests {
         // Clean pages are dropped by that.
         file.write_soon(0, len as u64);
         assert!(!file.is_cached(0, len), "needs a temporary folder on a disk, not in memory");
+        file.write_soon(0, len as u64);
+        assert!(file.is_forgotten());
+        file.write_at(b"x", len as u64 / 2).expect("there is room");
+        assert!(!file.is_forgotten(), "one page of it is there");
     }
 }

@@ -45,7 +45,9 @@ impl Unfreed {
     fn free(&self) -> Result<(), Error> {
         let spans = std::mem::take(&mut *self.spans());
         for (replica, span) in spans {
-            if !replica.watch().borrow().is_gone && !replica.free(span)? {
+            // Not while the head is held, which an append raises under the journal's lock.
+            let is_gone = replica.watch().borrow().is_gone;
+            if !is_gone && !replica.free(span)? {
                 self.add(replica, span);
             }
         }

@@ -57,13 +57,16 @@ impl Journals for Broker {
                 return Ok(served.stat());
             }
             let mut head = served.replica().watch();
+            let grown = async {
+                // What this gives holds the head, which an append raises under the journal's lock:
+                // it is gone before anything else of the journal is asked. An error means that the
+                // replica is gone, which a look shows.
+                let _ = head.wait_for(|head| head.is_gone || head.offset > beyond).await;
+            };
             tokio::select! {
                 biased;
                 () = self.closed() => Err(Error::Closing.for_client(journal)),
-                // An error means that the replica is gone, which a look shows.
-                _ = head.wait_for(|head| head.is_gone || head.offset > beyond) => {
-                    Ok(self.look_up(journal, None)?.stat())
-                }
+                () = grown => Ok(self.look_up(journal, None)?.stat()),
             }
         })
     }

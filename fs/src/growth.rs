@@ -26,6 +26,15 @@ impl Followed {
     }
 }
 
+/// What `poll(2)` of a handle is answered.
+pub struct Polled {
+    /// A read would be answered at once.
+    pub is_readable: bool,
+    /// Ends when the journal is longer than it was seen to be, or is gone; `None` where nothing can
+    /// change any more.
+    pub grown: Option<Wait<()>>,
+}
+
 impl Filesystem {
     /// The journal behind the number that the kernel shows for an inode: its `st_ino`, or the id of
     /// one of its nodes. `None` for anything but a journal that this mount shows.
@@ -65,32 +74,27 @@ impl Filesystem {
         matches!(role, Ok(Role::Journal(_, Side::Follow)))
     }
 
-    /// Whether a read through the handle would be answered at once: `poll(2)`.
-    pub fn is_readable(self: &Arc<Self>, handle: HandleId) -> Wait<bool> {
+    /// Whether a read through the handle would be answered at once, and what to wait for until that
+    /// may have changed: `poll(2)`.
+    pub fn poll(self: &Arc<Self>, handle: HandleId) -> Wait<Polled> {
         let fs = self.clone();
         Box::pin(async move {
             let handle = fs.handles.get(handle)?;
-            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(true) };
-            match fs.stat(&shown).await {
-                Ok(stat) => Ok(stat.head.as_u64() > handle.position()),
-                // The read would wait for the broker.
-                Err(error) if error.passes() => Ok(false),
-                // The read is told what is wrong, at once.
-                Err(_) => Ok(true),
-            }
-        })
-    }
-
-    /// Waits until `is_readable`.
-    pub fn readable(self: &Arc<Self>, handle: HandleId) -> Wait<()> {
-        let fs = self.clone();
-        Box::pin(async move {
-            let handle = fs.handles.get(handle)?;
-            let Role::Journal(shown, Side::Follow) = handle.node.role() else { return Ok(()) };
+            let Role::Journal(shown, Side::Follow) = handle.node.role() else {
+                return Ok(Polled { is_readable: true, grown: None });
+            };
             let position = Offset::try_from(handle.position()).map_err(client::Error::from)?;
+            let (is_readable, seen) = match fs.stat(&shown).await {
+                Ok(stat) => (stat.head > position, stat.head.max(position)),
+                // The read would wait for the broker.
+                Err(error) if error.passes() => (false, position),
+                // The read is told what is wrong, at once.
+                Err(_) => return Ok(Polled { is_readable: true, grown: None }),
+            };
+            let fs = fs.clone();
             // The handle may be released meanwhile; what it pins is not held for this.
-            drop(handle);
-            fs.grown(&shown, position).await
+            let grown: Wait<()> = Box::pin(async move { fs.grown(&shown, seen).await });
+            Ok(Polled { is_readable, grown: Some(grown) })
         })
     }
 

@@ -60,7 +60,7 @@ pub use attr::{Attr, Kind};
 pub use attributes::Seek;
 pub use error::Error;
 pub use filesystem::{Caller, Filesystem, Usage, Wait};
-pub use growth::Followed;
+pub use growth::{Followed, Polled};
 pub use handles::{DirEntry, HandleId, Opened, Way};
 pub use kernel::{Kernel, Renewal};
 pub use lookup::Entry;

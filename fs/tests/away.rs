@@ -118,8 +118,9 @@ async fn readers_of_the_follow_view_wait_for_a_broker_as_for_bytes() {
         assert!(!reading.is_finished());
         // Case: who may not wait is told to come again, and poll(2) that nothing is there
         assert_eq!(errno(world.fs.read(follow(handle, true)).await), Errno::AGAIN);
-        assert!(!world.fs.is_readable(handle).await.unwrap());
-        let polling = tokio::spawn(world.fs.readable(handle));
+        let polled = world.fs.poll(handle).await.unwrap();
+        assert!(!polled.is_readable);
+        let polling = tokio::spawn(polled.grown.expect("it may grow"));
         world.double.be_away(Absence::None);
         if is_at_head {
             world.echo("a.log", b"two\n").await.unwrap();

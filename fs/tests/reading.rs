@@ -103,14 +103,21 @@ async fn the_follow_view_waits_at_the_head() {
     assert_eq!(errno(world.fs.read(nonblocking).await), Errno::AGAIN);
     assert!(world.fs.read(ReadAt { fills: true, ..read }).await.unwrap().is_empty());
 
-    assert!(!world.fs.is_readable(handle).await.unwrap());
+    let polled = world.fs.poll(handle).await.unwrap();
+    assert!(!polled.is_readable);
+    // Case: who is told of changes alone is told of the next one also where there is something
+    let at_begin = world.open(".courant/follow/a.log", OFlags::RDONLY).await.unwrap();
+    let readable = world.fs.poll(at_begin).await.unwrap();
+    assert!(readable.is_readable);
+    let changing = tokio::spawn(readable.grown.expect("it may grow"));
     let waiting = tokio::spawn(world.fs.read(read));
-    let polling = tokio::spawn(world.fs.readable(handle));
+    let polling = tokio::spawn(polled.grown.expect("it may grow"));
     tokio::task::yield_now().await;
-    assert!(!waiting.is_finished() && !polling.is_finished());
+    assert!(!waiting.is_finished() && !polling.is_finished() && !changing.is_finished());
     world.echo("a.log", b"two\n").await.unwrap();
     assert_eq!(&waiting.await.unwrap().unwrap()[..], b"two\n");
     polling.await.unwrap().unwrap();
+    changing.await.unwrap().unwrap();
 }
 
 #[tokio::test]

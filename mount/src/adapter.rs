@@ -5,7 +5,7 @@ use crate::calls::{Part, Sought};
 use crate::convert::{TTL, entry, errno, file_type};
 use crate::hold::Holds;
 use crate::opener::{self, Opener};
-use crate::polls::{self, Polls};
+use crate::polls::Polls;
 use crate::replies::{attributes, empty, found, generation, valued};
 use bytes::Bytes;
 use fs::{Caller, Filesystem, HandleId, NodeId, ReadAt, Seek, WriteAt};
@@ -221,9 +221,13 @@ impl fuser::Filesystem for Adapter {
         name: &OsStr,
         newparent: INodeNo,
         newname: &OsStr,
-        _flags: RenameFlags,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        // The kernel itself sees to it that nothing is replaced, where that is asked for.
+        if !RenameFlags::RENAME_NOREPLACE.contains(flags) {
+            return reply.error(Errno::EINVAL);
+        }
         let from = (NodeId(parent.0), name.as_bytes());
         let to = (NodeId(newparent.0), newname.as_bytes());
         self.answers.answer(request, Part::Last, self.fs.rename(from, to), empty(reply));
@@ -502,22 +506,28 @@ impl fuser::Filesystem for Adapter {
         reply: ReplyPoll,
     ) {
         let handle = HandleId(handle.0);
-        let (fs, polls, runtime) =
-            (self.fs.clone(), self.polls.clone(), self.answers.runtime().clone());
+        let (polls, runtime) = (self.polls.clone(), self.answers.runtime().clone());
         let notifies = poll_flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
-        self.answers.answer(request, Part::Whole, self.fs.is_readable(handle), move |answer| {
-            match answer {
-                Ok(true) => reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | writable()),
-                Ok(false) => {
-                    if notifies {
-                        let growing = fs.readable(handle);
-                        polls.wait(handle, || runtime.spawn(polls::notify(growing, notifier)));
+        self.answers.answer(
+            request,
+            Part::Whole,
+            self.fs.poll(handle),
+            move |answer| match answer {
+                Ok(polled) => {
+                    // Also where it is readable: one that is told of changes alone (EPOLLET)
+                    // reads to the end, and polls again when it is told.
+                    if let Some(grown) = polled.grown.filter(|_| notifies) {
+                        polls.wait(handle, &runtime, grown, notifier);
                     }
-                    reply.poll(writable());
+                    let readable = match polled.is_readable {
+                        true => PollEvents::POLLIN | PollEvents::POLLRDNORM,
+                        false => PollEvents::empty(),
+                    };
+                    reply.poll(readable | writable());
                 }
                 Err(error) => reply.error(errno(&error)),
-            }
-        });
+            },
+        );
     }
 
     fn fallocate(

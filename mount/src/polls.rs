@@ -3,21 +3,38 @@
 use fs::{HandleId, Wait};
 use fuser::PollNotifier;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use tokio::task::{AbortHandle, JoinHandle};
+use std::sync::{Arc, Mutex};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
-/// One task for each handle that is polled and not readable. The kernel has one poll handle for
-/// each open file, so one notification serves all who poll it.
+/// One task for each handle that was polled since it was last told to have grown. The kernel has
+/// one poll handle for each open file, so one notification serves all who poll it.
 #[derive(Debug, Default)]
 pub struct Polls(Mutex<BTreeMap<HandleId, AbortHandle>>);
 
 impl Polls {
-    /// Starts waiting for a handle, unless something waits for it already.
-    pub fn wait(&self, handle: HandleId, start: impl FnOnce() -> JoinHandle<()>) {
+    /// Tells the kernel once the handle has `grown`, or never will: the read then says why. One for
+    /// which something waits already is told by that, which began no later.
+    pub fn wait(
+        self: &Arc<Self>,
+        handle: HandleId,
+        runtime: &Handle,
+        grown: Wait<()>,
+        notifier: PollNotifier,
+    ) {
         let mut waits = self.0.lock().expect("no holder panics");
-        if waits.get(&handle).is_none_or(AbortHandle::is_finished) {
-            waits.insert(handle, start().abort_handle());
-        }
+        waits.entry(handle).or_insert_with(|| {
+            let polls = self.clone();
+            let told = async move {
+                let _grown_or_failed = grown.await;
+                // Before it is told: whoever polls after that waits anew.
+                polls.0.lock().expect("no holder panics").remove(&handle);
+                if let Err(error) = notifier.notify() {
+                    tracing::debug!(%error, "nobody polls any more");
+                }
+            };
+            runtime.spawn(told).abort_handle()
+        });
     }
 
     /// The handle is released: nobody polls it any more.
@@ -25,13 +42,5 @@ impl Polls {
         if let Some(wait) = self.0.lock().expect("no holder panics").remove(&handle) {
             wait.abort();
         }
-    }
-}
-
-/// Tells the kernel once the handle is readable, or never will be: the read then says why.
-pub async fn notify(growing: Wait<()>, notifier: PollNotifier) {
-    let _readable_or_failed = growing.await;
-    if let Err(error) = notifier.notify() {
-        tracing::debug!(%error, "nobody polls any more");
     }
 }

@@ -240,3 +240,20 @@ fn t08_a_waiting_follower_ends_at_each_signal() {
     up.bash("echo second >> log", &[]).ok();
     assert_eq!(cat(&second.file("log")), b"first\nsecond\n");
 }
+
+/// A notification that is lost shows once in some thousands of rounds.
+#[test]
+fn each_append_is_told_to_who_polls_whoever_asks_how() {
+    let up = Up::start();
+    let second = up.second();
+    let program = tests::ground::program("polling.py");
+    let program = program.to_str().expect("it is ours");
+    let mounts = [(up.mount().path(), "one", "3000"), (second.mount().path(), "two", "500")];
+    for (mount, file, rounds) in mounts {
+        shell::bash(mount, "echo first >> \"$1\"", &[file]).ok();
+        for how in ["poll", "level", "edge"] {
+            let line = "python3 \"$1\" \"$2\" .courant/follow/\"$3\" \"$3\" \"$4\"";
+            shell::bash(mount, line, &[program, how, file, rounds]).ok();
+        }
+    }
+}

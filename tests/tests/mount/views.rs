@@ -355,3 +355,19 @@ os.close(fd)";
         until("it is committed", || file.exists() && cat(&file) == b"abcdef");
     }
 }
+
+#[test]
+fn two_names_are_not_exchanged() {
+    let up = Up::start();
+    let exchange = "import ctypes, os, sys\n\
+        old, new, flags = sys.argv[1].encode(), sys.argv[2].encode(), int(sys.argv[3])\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        failed = libc.renameat2(-100, old, -100, new, flags)\n\
+        print(os.strerror(ctypes.get_errno()) if failed else \"done\")";
+    let line = "exec 3>> .courant/whole/a 4>> .courant/whole/b; echo A >&3; echo B >&4; \
+        python3 -c \"$1\" .courant/whole/a .courant/whole/b 2";
+    let ran = shell::bash(up.mount().path(), line, &[exchange]).ok();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "Invalid argument\n");
+    until("both are committed", || up.file("a").exists() && up.file("b").exists());
+    assert_eq!((cat(&up.file("a")), cat(&up.file("b"))), (b"A\n".to_vec(), b"B\n".to_vec()));
+}

@@ -235,7 +235,9 @@ impl Broker {
         suspend::check(&served, &terms)?;
         let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
-        if let Some(rate) = target.rate_max() {
+        if let Some(rate) = target.rate_max()
+            && !check::is_known_repetition(&target)
+        {
             let price = Price { len: content.len() as u64, rate };
             Box::pin(price.pay(&target.served, target.terms.rate_wait)).await?;
         }

@@ -389,3 +389,31 @@ async fn a_refusal_tells_no_head_before_readers_see_it() {
     assert_eq!(stat.head, 7.into());
     first.await.expect("it happens");
 }
+
+#[tokio::test]
+async fn what_happened_is_not_refused_when_it_is_asked_for_again() {
+    let world = World::new().await;
+    world.create("a/journal").await;
+    let writer = client::Writer { id: [7; 16], sequence: 1 };
+    let terms = Terms { writer: Some(writer), ..Terms::default() };
+    let made = world.commit("a/journal", terms.clone(), "once").await.expect("it happens");
+    // Case: no content is taken any more; no rate is left for it
+    world.apply("a/journal", |spec| spec.flags = Flags::ReadOnly).await;
+    let again = world.commit("a/journal", terms.clone(), "once").await.expect("it is there");
+    assert_eq!(again.span, made.span);
+    world
+        .apply("a/journal", |spec| {
+            spec.flags = Flags::ReadWrite;
+            spec.max_append_rate = 1;
+        })
+        .await;
+    let terms = Terms { rate_wait: Some(Duration::ZERO), ..terms };
+    let again = world.commit("a/journal", terms.clone(), "once").await.expect("it is there");
+    assert_eq!(again.span, made.span);
+    // Case: another append is refused by both
+    let next = Terms { writer: Some(client::Writer { sequence: 2, ..writer }), ..terms };
+    world.commit("a/journal", next.clone(), &"x".repeat(1000)).await.expect_err("beyond the rate");
+    world.apply("a/journal", |spec| spec.flags = Flags::ReadOnly).await;
+    world.commit("a/journal", next, "twice").await.expect_err("it is read-only");
+    assert_eq!(world.read("a/journal", 0).await.expect("local"), "once");
+}

@@ -8,6 +8,7 @@ use crate::staging::{Draft, Manner, Staging};
 use crate::{Error, Filesystem, HandleId, Wait};
 use client::blocking::off_thread;
 use client::{Appended, Error as Failure};
+use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,14 @@ impl Filesystem {
         let staging = self.staging.clone().filter(|_| !is_idle)?;
         let (fs, node) = (self.clone(), handle.node.clone());
         let going = (self.pending.begin(), staging.closing.begin());
+        // Here, and not when the work comes to run: in the order of the closes.
+        let mut turn = Box::pin(node.closing());
+        let held = turn.as_mut().now_or_never();
         Some(Box::pin(async move {
+            let _turn = match held {
+                Some(held) => held,
+                None => turn.await,
+            };
             let mut pen = pen.lock_owned().await;
             let (waiting, spoiled) = (pen.take(), pen.spoiled.take());
             drop(pen);

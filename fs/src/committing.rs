@@ -5,7 +5,7 @@
 
 use crate::closing;
 use crate::nodes::Node;
-use crate::patience::{left, patiently};
+use crate::patience::{appending, left, may_have_happened};
 use crate::staging::{Draft, Pen};
 use crate::{Error, Filesystem};
 use bytes::Bytes;
@@ -65,49 +65,48 @@ impl Filesystem {
         if !draft.is_sealed() || draft.header().life.is_none() {
             draft.seal_for(journal, life)?;
         }
-        let header = draft.header();
-        let durability = if header.is_disk { Durability::Disk } else { self.options.durability };
-        let append = Append {
-            life: Some(header.life.unwrap_or(life)),
-            staged: Some(draft.staged()),
-            durability: Some(durability),
-            writer: Some(header.writer),
-            rate_wait: Some(self.options.rate_wait()),
-            ..Append::new(header.journal.clone(), Bytes::new())
-        };
-        match self.append_once(append).await {
-            Ok(appended) => {
-                draft.done();
-                Ok(appended)
-            }
-            Err(error) => {
-                if !may_have_happened(&error) {
-                    draft.revert();
+        loop {
+            let header = draft.header();
+            let durability =
+                if header.is_disk { Durability::Disk } else { self.options.durability };
+            let append = Append {
+                life: Some(header.life.unwrap_or(life)),
+                staged: Some(draft.staged()),
+                durability: Some(durability),
+                writer: Some(header.writer),
+                rate_wait: Some(self.options.rate_wait()),
+                ..Append::new(header.journal.clone(), Bytes::new())
+            };
+            match self.append_once(append, draft.is_doubtful).await {
+                // A repetition is answered with what is there: this is no repetition of that. The
+                // sequence rises, so this ends.
+                Ok(there) if there.span.len() != draft.len() => {
+                    tracing::error!(%journal, span = %there.span, "it is under the next sequence");
+                    draft.take_next_sequence()?;
                 }
-                Err(crate::write::refused_append(error, None))
+                Ok(appended) => {
+                    draft.done();
+                    return Ok(appended);
+                }
+                Err(error) => {
+                    draft.is_doubtful = may_have_happened(&error);
+                    if !draft.is_doubtful {
+                        draft.revert();
+                    }
+                    return Err(crate::write::refused_append(error, None));
+                }
             }
         }
     }
 
     /// Appends once, however often that takes.
-    async fn append_once(&self, append: Append) -> Result<Appended, Failure> {
+    async fn append_once(&self, append: Append, is_doubtful: bool) -> Result<Appended, Failure> {
         let patience = left(self.options.write_timeout);
         if self.journals.knows_writers() {
-            return patiently(patience, || self.journals.append(append.clone())).await;
+            let ask = || self.journals.append(append.clone());
+            return appending(patience, is_doubtful, ask).await;
         }
         let seed = append.writer.map_or(0, |writer| u128::from_be_bytes(writer.id) as u64);
         Anchored::new(self.journals.clone(), patience, seed).append(append).await
     }
-}
-
-/// Whether an append that ended so may have been made.
-fn may_have_happened(error: &Failure) -> bool {
-    matches!(
-        error,
-        Failure::Later(_)
-            | Failure::Unreachable(_)
-            | Failure::Unknown
-            | Failure::Io(_)
-            | Failure::Protocol(_)
-    )
 }

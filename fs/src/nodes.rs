@@ -6,6 +6,7 @@ use crate::shown::Shown;
 use protocol::{Fragment, Life, Span, Sum, inode_range};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
+use tokio::sync::OwnedMutexGuard;
 
 /// The kernel's number for what it looked up: never an `st_ino`, and never used twice in a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,11 +146,18 @@ impl Role {
 pub(crate) struct Node {
     id: NodeId,
     role: RwLock<Role>,
+    /// Held by the one whose close commits what it has waiting: in the order of the closes.
+    closes: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Node {
     pub(crate) fn id(&self) -> NodeId {
         self.id
+    }
+
+    /// The turn of a close, which is taken where this is first polled.
+    pub(crate) fn closing(&self) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
+        self.closes.clone().lock_owned()
     }
 
     pub(crate) fn role(&self) -> Role {
@@ -264,7 +272,7 @@ impl Table {
         if let Role::Journal(shown, _) = &role {
             shown.seen_through(id);
         }
-        let node = Arc::new(Node { id, role: RwLock::new(role) });
+        let node = Arc::new(Node { id, role: RwLock::new(role), closes: Arc::default() });
         self.by_key.insert(key, id);
         self.by_id.insert(id, Known { node: node.clone(), lookups: 1 });
         node

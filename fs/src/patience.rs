@@ -1,8 +1,9 @@
 //! How long an operation waits for what passes by itself: one limit for all that it asks for on its
 //! way, and asking again until then.
 
-use client::Error;
+use client::{Appended, Error};
 use protocol::Remedy;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -46,6 +47,58 @@ where
         Ok(answer) => answer,
         Err(_elapsed) => Err(last),
     }
+}
+
+/// Asks for an append, which is applied once, as [`patiently`] does. Where a request before the
+/// last one, or one before all of them (`is_doubtful`), had no answer, a refusal is `Unknown`: by
+/// that request it may have been made all the same.
+pub(crate) async fn appending<W>(
+    limit: Duration,
+    is_doubtful: bool,
+    ask: impl Fn() -> W,
+) -> Result<Appended, Error>
+where
+    W: Future<Output = Result<Appended, Error>>,
+{
+    let is_doubtful = AtomicBool::new(is_doubtful);
+    let answer = patiently(limit, || async {
+        let answer = ask().await;
+        if answer.as_ref().is_err_and(may_have_happened) {
+            is_doubtful.store(true, Ordering::Relaxed);
+        }
+        answer
+    });
+    match answer.await {
+        Err(refusal) if is_doubtful.into_inner() && !settles(&refusal) => {
+            tracing::warn!(%refusal, "an append was refused that may have been made before");
+            Err(Error::Unknown)
+        }
+        answer => answer,
+    }
+}
+
+/// Whether an append that ended so may have been made.
+pub(crate) fn may_have_happened(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Later(_)
+            | Error::Unreachable(_)
+            | Error::Unknown
+            | Error::Io(_)
+            | Error::Protocol(_)
+    )
+}
+
+/// Whether a refusal says what became of every earlier request for the same append: it was not
+/// made, and will not be; or nobody can see it; or it was made, and another one after it.
+fn settles(refusal: &Error) -> bool {
+    matches!(
+        refusal,
+        Error::WrongOffset { .. }
+            | Error::Deleted(_)
+            | Error::NotFound(_)
+            | Error::StaleSequence(..)
+    ) || may_have_happened(refusal)
 }
 
 /// Asks until the answer is not `Later`, however long that takes; `note` hears of each that is.

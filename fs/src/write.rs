@@ -5,7 +5,7 @@ use crate::drafting::Stroke;
 use crate::handles::Kept;
 use crate::limits::ATOMIC_MAX;
 use crate::nodes::{Node, Role, Side};
-use crate::patience::{in_turn, patiently};
+use crate::patience::{appending, in_turn, patiently};
 use crate::placeholders::Placeholder;
 use crate::shown::Shown;
 use crate::staging::Draft;
@@ -129,7 +129,7 @@ impl Filesystem {
         };
         // The same sequence each time: what is asked twice is applied once.
         let ask = || self.journals.append(append.clone());
-        let appended = patiently(self.options.write_timeout, ask).await;
+        let appended = appending(self.options.write_timeout, false, ask).await;
         drop(turn);
         let appended = appended.map_err(|error| {
             if error.remedy() == Remedy::Later {

@@ -129,6 +129,35 @@ async fn a_lost_answer_is_asked_for_again_and_the_line_is_there_once() {
     assert_eq!(staged.text("test/a.log"), "one\ntwo\nthree\n");
 }
 
+/// What is refused after an answer was lost may be there: what follows is another append all the
+/// same, and a write that was told to have failed is there once at most.
+#[tokio::test]
+async fn a_refusal_after_a_lost_answer_says_nothing_of_the_line() {
+    let refused = || {
+        let journal = journal("test/a.log");
+        [
+            Failure::OverRate { journal: journal.clone(), rate: 1 },
+            Failure::NotAllowed { journal: journal.clone(), detail: String::new() },
+            Failure::NoSpace(journal, "the disk is full".to_owned()),
+        ]
+    };
+    for at in 0..refused().len() {
+        let staged = Staged::new();
+        staged.world.double.put("test/a.log", b"");
+        let handle = staged.open(".courant/lines/a.log").await;
+        staged.append(handle, b"on").await.unwrap();
+        // Case: within one write, and over several
+        staged.world.double.fail_next(Failure::Unreachable("away".to_owned()));
+        staged.world.double.fail_next(refused()[at].clone());
+        assert_eq!(errno(staged.append(handle, b"e\n").await), Errno::TIMEDOUT);
+        staged.world.double.fail_next(refused()[at].clone());
+        assert_eq!(errno(staged.append(handle, b"three\n").await), Errno::TIMEDOUT);
+        assert_eq!(staged.append(handle, b"two\n").await.unwrap(), 4);
+        staged.world.fs.fsync(handle).await.unwrap();
+        assert_eq!(staged.text("test/a.log"), "one\ntwo\n");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_broker_that_knows_no_writers_gets_a_line_once() {
     let staged = Staged::over(Double::without_writers(), world::staged::ROOM, |_| {});

@@ -40,6 +40,39 @@ async fn what_is_written_between_open_and_close_is_one_append() {
 }
 
 #[tokio::test]
+async fn closes_commit_in_their_order() {
+    let staged = Staged::new();
+    staged.world.double.put("test/a.log", b"");
+    let mut closing = Vec::new();
+    let mut expected = String::new();
+    for number in 0..50 {
+        let handle = staged.open(".courant/whole/a.log").await;
+        staged.append(handle, format!("{number}\n").as_bytes()).await.unwrap();
+        closing.push(staged.world.fs.release(handle).unwrap());
+        expected += &format!("{number}\n");
+    }
+    // Their work is begun in any order, as threads do.
+    closing.reverse();
+    futures::future::try_join_all(closing).await.unwrap();
+    assert_eq!(staged.text("test/a.log"), expected);
+}
+
+#[tokio::test]
+async fn a_whole_that_was_refused_after_a_lost_answer_is_there_once() {
+    let staged = Staged::new();
+    staged.world.double.put("test/a.log", b"");
+    let handle = staged.open(".courant/whole/a.log").await;
+    staged.append(handle, b"one").await.unwrap();
+    let detail = "the journal is read-only".to_owned();
+    let refused = Failure::NotAllowed { journal: journal("test/a.log"), detail };
+    staged.world.double.fail_next(Failure::Unreachable("away".to_owned()));
+    staged.world.double.fail_next(refused);
+    staged.close(handle).await;
+    assert_eq!(staged.text("test/a.log"), "one");
+    assert_eq!(staged.files(), (0, 0), "it is not set aside as if it were not there");
+}
+
+#[tokio::test]
 async fn fsync_commits_and_tells_its_error() {
     let staged = Staged::new();
     let handle = staged.open(".courant/whole/a.log").await;

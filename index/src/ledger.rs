@@ -178,8 +178,10 @@ impl Ledger {
     }
 
     fn remember(&mut self, state: WriterState) {
-        self.writers.retain(|writer| writer.id != state.id);
-        if self.writers.len() >= limits::WRITERS_PER_JOURNAL {
+        // Who wrote last is the last one, and likely the next one.
+        if let Some(at) = self.writers.iter().rposition(|writer| writer.id == state.id) {
+            self.writers.remove(at);
+        } else if self.writers.len() >= limits::WRITERS_PER_JOURNAL {
             self.writers.remove(0);
         }
         self.writers.push(state);
@@ -187,7 +189,7 @@ impl Ledger {
 
     /// The last append of a writer, while it is remembered.
     pub fn writer(&self, id: &[u8; 16]) -> Option<&WriterState> {
-        self.writers.iter().find(|writer| writer.id == *id)
+        self.writers.iter().rev().find(|writer| writer.id == *id)
     }
 
     fn roll(&mut self, rolled: &record::Rolled) {

@@ -46,7 +46,7 @@ pub const RESERVE_MIN: u64 = 16 << 10;
 pub const RESERVE_MAX: u64 = 16 << 20;
 
 /// Writers whose last sequence a journal remembers; the longest silent one is forgotten first.
-pub const WRITERS_PER_JOURNAL: usize = 128;
+pub const WRITERS_PER_JOURNAL: usize = 1024;
 
 /// A mirror file ends here at the latest (ext4: 16 TiB less a block).
 pub const MIRROR_FILE_MAX: u64 = (16 << 40) - (64 << 10);

@@ -87,9 +87,9 @@ pub(crate) fn numbers(disk: &dyn Disk) -> Result<impl Iterator<Item = u32>, Erro
     Ok(entries.into_iter().filter_map(|entry| number_of(&entry.name)))
 }
 
-/// Whether the page cache has nothing of the log from `start` on: what was not synced is gone, though
-/// the machine may have gone on, as where a file system that failed was mounted anew. Due before
-/// anything of it is read.
+/// Whether the page cache has nothing of the log from `start` on: what was not synced is gone,
+/// though the machine may have gone on, as where a file system that failed was mounted anew. Due
+/// before anything of it is read.
 pub(crate) fn is_forgotten(disk: &dyn Disk, start: Position) -> Result<bool, Error> {
     let mut is_there = false;
     for path in numbers(disk)?.filter(|number| *number >= start.segment()).map(path_of) {

@@ -283,7 +283,7 @@ pub fn encode(record: &Record, position: Position, synced: Position, chain: u32)
     (frame.freeze(), checksum)
 }
 
-/// The first place in `bytes`, a multiple of eight, at which a frame may begin: true of every frame.
+/// The first place in `bytes`, a multiple of eight, at which a frame may begin: true of every one.
 pub fn next_start(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(bytes, &MAGIC).find(|place| place % 8 == 0)
 }

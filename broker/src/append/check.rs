@@ -50,7 +50,7 @@ pub(super) fn early(target: &Target) -> Result<(), Error> {
 }
 
 /// Refuses content where a journal takes none.
-pub(super) fn content(target: &Target) -> Result<(), Error> {
+fn content(target: &Target) -> Result<(), Error> {
     let journal = || target.served.journal().clone();
     if !target.served.entry().spec.flags.may_write() {
         let detail = "the journal is read-only";
@@ -63,6 +63,14 @@ pub(super) fn content(target: &Target) -> Result<(), Error> {
     Ok(())
 }
 
+/// The same before the turn is taken, of what may have happened already.
+pub(super) fn content_or_repetition(target: &Target) -> Result<(), Error> {
+    content(target).or_else(|refusal| match is_known_repetition(target) {
+        true => Ok(()),
+        false => Err(refusal),
+    })
+}
+
 /// Decides, for the holder of the turn.
 pub(super) fn under_turn(
     target: &Target,
@@ -72,7 +80,10 @@ pub(super) fn under_turn(
     check_life(target)?;
     check_fork(target)?;
     if !content.is_empty() {
-        self::content(target)?;
+        self::content(target).or_else(|refusal| match is_repeated(&target.terms, turn) {
+            true => Ok(()),
+            false => Err(refusal),
+        })?;
     }
     let state = State {
         head: turn.head(),
@@ -122,6 +133,15 @@ pub(super) fn registers(target: &Target, turn: &Turn) -> Result<(), Error> {
 pub(super) fn is_repeated(terms: &Terms, turn: &Turn) -> bool {
     terms.writer.is_some_and(|writer| {
         turn.last_of(&writer.id).is_some_and(|(last, _)| writer.sequence <= last)
+    })
+}
+
+/// The same, before the turn is taken: what happened already is not refused any more, and costs
+/// nothing of what an append costs.
+pub(super) fn is_known_repetition(target: &Target) -> bool {
+    target.terms.writer.is_some_and(|writer| {
+        let last = target.served.replica().last_of(&writer.id);
+        last.is_some_and(|(last, _)| writer.sequence <= last)
     })
 }
 

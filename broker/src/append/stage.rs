@@ -167,7 +167,9 @@ impl Stager {
             return Ok(());
         }
         if self.len == 0 {
-            check::content(&self.target)?;
+            check::content_or_repetition(&self.target)?;
+            // A repetition costs nothing of the rate.
+            self.rate_max = self.rate_max.filter(|_| !check::is_known_repetition(&self.target));
         }
         let piece_len = piece.len() as u64;
         let max = self.target.broker.shared.config.append_max;
@@ -358,7 +360,7 @@ impl Staged {
             return Err(Error::TooLarge { len, max });
         }
         if !content.is_empty() {
-            check::content(&target)?;
+            check::content_or_repetition(&target)?;
         }
         let room = room.map_or_else(|| shared.staging.room_in_memory(len), Ok)?;
         let room = shared.staging.holding(room);

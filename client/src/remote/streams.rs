@@ -90,8 +90,8 @@ async fn check_life(door: &Door, journal: &Journal, meant: Life) -> Result<(), E
     if life == meant { Ok(()) } else { Err(Error::Deleted(journal.clone())) }
 }
 
-/// What bytes that can't be read are: trimmed or lost. Where that can't be asked, its error: what was
-/// lost must not be told as trimmed.
+/// What bytes that can't be read are: trimmed or lost. Where that can't be asked, its error: what
+/// was lost must not be told as trimmed.
 async fn gap(door: &Door, journal: Journal, span: Span) -> Error {
     let trimmed = match door.is_courant().await {
         Ok(true) => courant::one(door, &journal).await.map(|stat| stat.trimmed),

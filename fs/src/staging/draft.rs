@@ -33,6 +33,8 @@ pub(crate) struct Draft {
     is_left: bool,
     /// Whether the directory has it after a power cut.
     is_entered: bool,
+    /// Its append may have been made: a request for it had no answer.
+    pub is_doubtful: bool,
 }
 
 impl Draft {
@@ -78,6 +80,7 @@ impl Draft {
             charged: 0,
             is_left: false,
             is_entered: false,
+            is_doubtful: false,
         };
         draft.write_header()?;
         Ok(draft)
@@ -100,8 +103,18 @@ impl Draft {
             return Err(damaged());
         }
         let (staging, kept) = (staging.clone(), header.mark);
-        let (charged, is_left, is_entered) = (kept.len, true, false);
-        Ok(Some(Draft { staging, number, file, kept, charged, is_left, is_entered, header }))
+        let charged = kept.len;
+        Ok(Some(Draft {
+            staging,
+            number,
+            file,
+            header,
+            kept,
+            charged,
+            is_left: true,
+            is_entered: false,
+            is_doubtful: false,
+        }))
     }
 
     pub fn header(&self) -> &Header {
@@ -200,6 +213,13 @@ impl Draft {
         self.rewrite_header();
     }
 
+    /// The sequence is another append's: the same content goes under the next one.
+    pub fn take_next_sequence(&mut self) -> Result<(), Error> {
+        let mut header = self.header.clone();
+        header.writer.sequence += 1;
+        self.seal_as(header)
+    }
+
     /// The append happened: the draft is empty, and the next append is another one.
     pub fn done(&mut self) {
         self.kept = Mark::default();
@@ -208,6 +228,7 @@ impl Draft {
         self.header.mark = Mark::default();
         self.header.writer.sequence += 1;
         self.is_left = false;
+        self.is_doubtful = false;
         self.give_back_down_to(0);
         self.rewrite_header();
         // Room for others, not a promise.

@@ -88,6 +88,11 @@ impl Commit {
 }
 
 impl Replica {
+    /// The sequence and the span of the last append of a writer, while it is remembered.
+    pub fn last_of(&self, writer: &[u8; 16]) -> Option<(u64, Span)> {
+        self.state().ledger.writer(writer).map(|last| (last.sequence, last.span))
+    }
+
     /// Takes the writer turn, in the order of asking. Waits before that while too much of
     /// all journals waits in memory for a sync.
     pub async fn turn(self: &Arc<Self>) -> Turn {
@@ -113,8 +118,7 @@ impl Turn {
 
     /// The sequence and the span of the last append of a writer, while it is remembered.
     pub fn last_of(&self, writer: &[u8; 16]) -> Option<(u64, Span)> {
-        let state = self.replica.state();
-        state.ledger.writer(writer).map(|last| (last.sequence, last.span))
+        self.replica.last_of(writer)
     }
 
     /// Records the append. After that it happens, whatever becomes of the caller.

@@ -1,3 +1,5 @@
+//! Ceilings, at moments that no caller from outside can choose.
+
 use crate::clock::ManualClock;
 use crate::disk::ForgetfulDisk;
 use crate::{Commit, Content, DataDir, Entry, Options, Replica};

@@ -36,10 +36,6 @@ impl Filesystem {
         let mut turn = Box::pin(node.closing());
         let held = turn.as_mut().now_or_never();
         Some(Box::pin(async move {
-            let _turn = match held {
-                Some(held) => held,
-                None => turn.await,
-            };
             let mut pen = pen.lock_owned().await;
             let (waiting, spoiled) = (pen.take(), pen.spoiled.take());
             drop(pen);
@@ -51,6 +47,10 @@ impl Filesystem {
                     return Ok(());
                 }
                 seal_closed(&mut draft);
+                let _turn = match held {
+                    Some(held) => held,
+                    None => turn.await,
+                };
                 fs.finish(&staging, draft, Some(&node)).await;
             }
             drop(going);

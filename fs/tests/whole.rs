@@ -6,6 +6,7 @@ mod world;
 
 use client::Error as Failure;
 use client::disk::{Crash, Disk, Open};
+use fs::double::Absence;
 use fs::limits::DRAFTS_MAX;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -55,6 +56,29 @@ async fn closes_commit_in_their_order() {
     closing.reverse();
     futures::future::try_join_all(closing).await.unwrap();
     assert_eq!(staged.text("test/a.log"), expected);
+}
+
+#[tokio::test]
+async fn closes_that_wait_for_one_another_are_all_committed_after_a_crash() {
+    let staged = Staged::new();
+    staged.world.double.put("test/a.log", b"");
+    let mut closing = Vec::new();
+    for content in ["one\n", "two\n", "three\n"] {
+        let handle = staged.open(".courant/whole/a.log").await;
+        staged.append(handle, content.as_bytes()).await.unwrap();
+        closing.push(staged.world.fs.release(handle).unwrap());
+    }
+    staged.world.double.be_away(Absence::Refuses);
+    // The first asks again and again, and the others come behind it.
+    let away = futures::future::join_all(closing);
+    let waited = tokio::time::timeout(std::time::Duration::from_millis(100), away).await;
+    assert!(waited.is_err(), "the broker is away");
+    staged.world.double.be_away(Absence::None);
+    let after = staged.after(Crash::Kill).await;
+    let mut lines: Vec<String> = after.text("test/a.log").lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["one", "three", "two"]);
+    assert_eq!(after.files(), (0, 0));
 }
 
 #[tokio::test]

@@ -344,7 +344,16 @@ impl Log {
 
     /// Pre-writes the next segment, if there is none. Slow: not for a thread that replies.
     pub fn prepare_spare(&self) -> Result<(), Error> {
-        self.prepare(self.segment_len)
+        if self.inner().spare.is_some() {
+            return Ok(());
+        }
+        // To find out by filling the disk would take the room from everybody else.
+        let (needed, space) = (self.segment_len, self.disk.space());
+        let free = space.map_err(Error::disk("stat", "the file system"))?.free;
+        if free < needed {
+            return Err(Error::Full { needed, free });
+        }
+        self.prepare(needed)
     }
 
     fn prepare(&self, len: u64) -> Result<(), Error> {
@@ -450,13 +459,6 @@ fn sync_all(files: &[(u32, Arc<dyn DiskFile>)]) -> Result<(), Error> {
 /// Writes a segment full of zeros and makes it durable, so that later syncs move no metadata.
 fn prewrite(disk: &dyn Disk, number: u32, len: u64) -> Result<OpenSegment, Error> {
     let path = path_of(number);
-    let there = disk.stat(&path).map_err(Error::disk("stat", &path))?.map_or(0, |entry| entry.len);
-    let needed = len.saturating_sub(there);
-    let free = disk.space().map_err(Error::disk("stat", "the file system"))?.free;
-    if needed > free {
-        // To find that out by filling the disk would take the room from everybody else.
-        return Err(Error::Full { needed, free });
-    }
     let file = disk.open(&path, Open::Any).map_err(Error::disk("open", &path))?;
     let filled = (|| {
         // Page by page: what is written in large pieces lies in large folios, and each small write

@@ -207,6 +207,13 @@ fn a_copy_over_a_store_that_went_on_takes_nothing_until_its_head_is_reset() {
     up.daemon().kill();
     let mut copied = Up::planned(&copy, &options);
     copied.again();
+    // The first listing of its store finds that out, which nothing waits for.
+    until("what the store has beyond is found", || {
+        let status = ["status", "--broker", &copied.url(), "-o", "json", "local/log"];
+        let told: serde_json::Value =
+            serde_json::from_str(&daemon::run(&status).ok().text()).unwrap();
+        told["second_writer"].is_string()
+    });
     let refused = copied.bash("echo more >> log", &[]);
     assert_ne!(refused.code, Some(0), "an append was acknowledged");
     world::journals(&copied, &["reset-head", "-l", "name=local/log"]).ok();

@@ -236,7 +236,7 @@ impl Broker {
         let target = Box::new(Target { broker: self.clone(), served, terms });
         check::early(&target)?;
         if let Some(rate) = target.rate_max()
-            && !check::is_known_repetition(&target)
+            && !check::is_repeated(&target)
         {
             let price = Price { len: content.len() as u64, rate };
             Box::pin(price.pay(&target.served, target.terms.rate_wait)).await?;

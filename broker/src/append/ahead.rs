@@ -34,7 +34,7 @@ async fn follow_store(target: &Target, turn: &mut Turn) -> Result<(), Error> {
     let served = &target.served;
     let stored = served.stored().end();
     let head = turn.head();
-    if stored <= head || check::is_repeated(&target.terms, turn) {
+    if stored <= head || check::is_repeated(target) {
         return Ok(());
     }
     if served.replica().is_blank() {

@@ -63,9 +63,9 @@ fn content(target: &Target) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same before the turn is taken, of what may have happened already.
+/// The same, of what may have happened already.
 pub(super) fn content_or_repetition(target: &Target) -> Result<(), Error> {
-    content(target).or_else(|refusal| match is_known_repetition(target) {
+    content(target).or_else(|refusal| match is_repeated(target) {
         true => Ok(()),
         false => Err(refusal),
     })
@@ -80,10 +80,7 @@ pub(super) fn under_turn(
     check_life(target)?;
     check_fork(target)?;
     if !content.is_empty() {
-        self::content(target).or_else(|refusal| match is_repeated(&target.terms, turn) {
-            true => Ok(()),
-            false => Err(refusal),
-        })?;
+        content_or_repetition(target)?;
     }
     let state = State {
         head: turn.head(),
@@ -123,22 +120,15 @@ fn check_fork(target: &Target) -> Result<(), Error> {
 
 /// Refuses by the registers alone, which come before everything that moves the head.
 pub(super) fn registers(target: &Target, turn: &Turn) -> Result<(), Error> {
-    match is_repeated(&target.terms, turn) {
+    match is_repeated(target) {
         true => Ok(()),
         false => check_registers(target.served.journal(), &target.terms, &turn.registers()),
     }
 }
 
-/// Whether the append is one that happened, or an earlier one of its writer.
-pub(super) fn is_repeated(terms: &Terms, turn: &Turn) -> bool {
-    terms.writer.is_some_and(|writer| {
-        turn.last_of(&writer.id).is_some_and(|(last, _)| writer.sequence <= last)
-    })
-}
-
-/// The same, before the turn is taken: what happened already is not refused any more, and costs
-/// nothing of what an append costs.
-pub(super) fn is_known_repetition(target: &Target) -> bool {
+/// Whether the append is one that happened, or an earlier one of its writer: that is final, also
+/// before the turn is taken. It is not refused any more, and costs nothing of what an append costs.
+pub(super) fn is_repeated(target: &Target) -> bool {
     target.terms.writer.is_some_and(|writer| {
         let last = target.served.replica().last_of(&writer.id);
         last.is_some_and(|(last, _)| writer.sequence <= last)

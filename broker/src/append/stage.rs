@@ -169,7 +169,7 @@ impl Stager {
         if self.len == 0 {
             check::content_or_repetition(&self.target)?;
             // A repetition costs nothing of the rate.
-            self.rate_max = self.rate_max.filter(|_| !check::is_known_repetition(&self.target));
+            self.rate_max = self.rate_max.filter(|_| !check::is_repeated(&self.target));
         }
         let piece_len = piece.len() as u64;
         let max = self.target.broker.shared.config.append_max;
